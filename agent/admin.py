@@ -1,5 +1,3 @@
-"""Conversations in the admin, read-only but for deletion."""
-
 from __future__ import annotations
 
 from django.contrib import admin

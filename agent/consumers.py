@@ -34,8 +34,8 @@ _RESTARTING = "The service is restarting and stopped the agent; ask again."
 
 class ChatConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no types
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Replaces Channels' own loop, which hands over one message at a time and waits for its handler: it would
-        notice that the client left only when the answer is complete."""
+        """Replaces Channels' own loop, which waits for the handler of each message and so would notice only after the
+        answer that the client left."""
         self.scope, self.base_send = scope, send
         runtime = current_runtime()
         self._reply = Reply(self.send, uuid.uuid4().hex)
@@ -90,7 +90,6 @@ class ChatConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no type
             heartbeat.stop()
 
     async def _broken_off(self) -> None:
-        """Ends a chat whose client left, whose body did not arrive, or whose worker stops."""
         watch, reply = self._watch, self._reply
         watch.absorb()
         if watch.late:
@@ -103,7 +102,7 @@ class ChatConsumer(AsyncConsumer):  # type: ignore[misc]  # Channels has no type
 
 
 async def _begin(admitted: AdmittedChat) -> Chat:
-    """Begins a chat so that a client that leaves at this moment does not leave its conversation locked."""
+    """Keeps a client that leaves at this moment from leaving its conversation locked."""
     begun: list[Chat] = []
     try:
         await to_the_end(lambda: begun.append(begin_chat(admitted)))

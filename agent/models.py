@@ -1,5 +1,3 @@
-"""Conversations with the in-app agent: messages, tool calls and their results."""
-
 from __future__ import annotations
 
 import uuid
@@ -25,16 +23,13 @@ class Role(models.TextChoices):
 
 
 class MessageState(models.TextChoices):
-    """The state of an answer: complete, cancelled by a client that left or a worker that stopped, or failed."""
-
     COMPLETE = "complete"
     CANCELLED = "cancelled"
     FAILED = "failed"
 
 
 class Conversation(models.Model):
-    """A conversation; `run_id` and `run_until` are the lease of the chat that is answering now (see
-    `agent.worker.leases`)."""
+    """`run_id` and `run_until` are the lease of the chat that is answering now (see `agent.worker.leases`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")
@@ -58,11 +53,11 @@ class Conversation(models.Model):
 
 
 class Message(models.Model):
-    """One message of a conversation, written once.
+    """A message, written once.
 
-    `tool_calls` are OpenAI's, of an assistant; `tool_call_id`, `tool_name` and `is_error` belong to a tool's result.
-    `reasoning` holds the fields of an assistant's message beyond text and calls that a provider needs back unchanged.
-    `request_id` names the gateway's request that answered, `error` the reason why it broke off.
+    `tool_calls` are an assistant's, in OpenAI's form. `tool_call_id`, `tool_name` and `is_error` belong to a tool's
+    result. `reasoning` has the fields of an assistant's message that a provider needs back unchanged. `request_id`
+    names the gateway's request that answered, `error` the reason why it broke off.
     """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
@@ -92,7 +87,7 @@ class Message(models.Model):
 
 
 class Panel(models.Model):
-    """The chat's page as the admin lists it. It has no table; `agent.panel.admin` shows it."""
+    """Lists the chat's page in the admin. It has no table; `agent.panel.admin` shows it."""
 
     class Meta:
         managed = False

@@ -89,7 +89,6 @@ class McpAnswer(TypedDict):
 
 
 def add_agent(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's hook that adds the agent's two paths."""
     result["paths"][_CHAT] = {"post": _chat()}
     result["paths"][_MCP] = {"post": _mcp()}
     return result
@@ -147,7 +146,6 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stream() -> dict[str, Any]:
-    """Returns the description of a stream in the form of tools that check streams: the schema is that of one event."""
     data = {"type": "string", "contentMediaType": _JSON, "contentSchema": reference(AnyEvent)}
     event = {"type": "object", "description": "One event.", "properties": {"data": data}, "required": ["data"]}
     return {"schema": event, "x-event-schema": reference(AnyEvent)}

@@ -1,5 +1,3 @@
-"""Failures of the calls that Channels serves without Django, in the envelope of the management API."""
-
 from __future__ import annotations
 
 import json
@@ -10,7 +8,6 @@ from gateway.protocol.reply import HeaderList, Reply
 
 
 async def refuse(reply: Reply, error: Exception, *, method: str) -> None:
-    """Sends the failure; `method` is that of the call, since these paths take POST only."""
     known = translate(error)
     if known is None:
         log_unexpected(error, reply.request_id)

@@ -1,5 +1,3 @@
-"""The URLs that Channels serves without Django."""
-
 from __future__ import annotations
 
 from agent.consumers import ChatConsumer

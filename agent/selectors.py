@@ -1,5 +1,3 @@
-"""Queries of conversations, of one project at a time."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -14,12 +12,11 @@ _RECENT = 500
 
 
 def list_conversations(project_id: UUID) -> QuerySet[Conversation]:
-    """Returns the conversations, the most recently used first."""
     return Conversation.objects.for_project(project_id)
 
 
 def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
-    """Returns a conversation. Raises NoConversationError, also for another project's."""
+    """Raises NoConversationError, also for another project's."""
     row = Conversation.objects.for_project(project_id).filter(pk=conversation_id).first()
     if row is None:
         raise NoConversationError("There is no such conversation.")
@@ -27,10 +24,8 @@ def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
 
 
 def recent_messages(conversation_id: UUID) -> list[Message]:
-    """Returns the latest messages of a conversation in their order."""
     return list(Message.objects.filter(conversation_id=conversation_id).order_by("-sequence")[:_RECENT])[::-1]
 
 
 def list_messages(conversation: Conversation) -> QuerySet[Message]:
-    """Returns all messages of a conversation in their order."""
     return Message.objects.filter(conversation=conversation).order_by("sequence")

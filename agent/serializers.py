@@ -1,5 +1,3 @@
-"""The wire shapes of the agent's endpoints (docs/agent.md#endpoints)."""
-
 from __future__ import annotations
 
 import json

@@ -1,9 +1,7 @@
-"""Changes of conversations."""
-
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -28,8 +26,6 @@ _TITLE_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message to store; the fields are those of `agent.models.Message`."""
-
     role: Role
     content: str = ""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
@@ -45,8 +41,6 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A chat that holds its conversation; `run_id` is its lease."""
-
     project_id: UUID
     conversation_id: UUID
     run_id: UUID
@@ -58,7 +52,7 @@ def create_conversation(*, project_id: UUID, title: str, actor: str) -> Conversa
 
 
 def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
-    """Deletes a conversation with its messages. A running chat notices and ends. Raises NoConversationError."""
+    """A running chat notices and ends. Raises NoConversationError."""
     rows = Conversation.objects.for_project(project_id).filter(pk=conversation_id)
     with transaction.atomic():
         # The row is locked before its messages are read, so that no chat adds one between them and the row.
@@ -68,7 +62,7 @@ def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
 
 
 def begin_run(*, project_id: UUID, conversation_id: UUID | None, message: NewMessage, actor: str) -> Run:
-    """Takes the conversation with the id, or makes a new one if there is no id, and adds the user's message.
+    """Takes the conversation, or makes a new one without an id, and adds the user's message.
 
     Raises NoConversationError, and ConversationBusyError (409) while another chat answers in it.
     """
@@ -87,8 +81,11 @@ def begin_run(*, project_id: UUID, conversation_id: UUID | None, message: NewMes
 
 
 def add_message(run: Run, message: NewMessage) -> Message:
-    """Adds a message. Raises RunLostError when the conversation was deleted or taken by another run."""
+    """Raises RunLostError if the conversation was deleted or taken by another run."""
     now = timezone.now()
+    cut = replace(
+        message, tool_call_id=message.tool_call_id[:CALL_ID_CHARACTERS], tool_name=message.tool_name[:NAME_CHARACTERS]
+    )
     with transaction.atomic():
         # The row stays locked until the message is stored, so that numbers follow the order of storing.
         held = Conversation.objects.filter(pk=run.conversation_id, run_id=run.run_id)
@@ -97,18 +94,8 @@ def add_message(run: Run, message: NewMessage) -> Message:
         return Message.objects.create(
             conversation_id=run.conversation_id,
             sequence=held.values_list("last_sequence", flat=True).get(),
-            role=message.role,
-            content=storable(message.content),
-            tool_calls=storable(message.tool_calls),
-            tool_call_id=storable(message.tool_call_id)[:CALL_ID_CHARACTERS],
-            tool_name=storable(message.tool_name)[:NAME_CHARACTERS],
-            is_error=message.is_error,
-            state=message.state,
-            error=storable(message.error),
-            request_id=message.request_id,
-            page_context=storable(message.page_context),
-            reasoning=storable(message.reasoning),
             created_at=now,
+            **storable(asdict(cut)),
         )
 
 
@@ -119,7 +106,6 @@ def _refuse(project_id: UUID, conversation_id: UUID) -> None:
 
 
 def title_of(message: str) -> str:
-    """Returns the first words of a message, cut between words where there are any."""
     text = " ".join(storable(message).split())
     if len(text) <= _TITLE_CHARACTERS:
         return text

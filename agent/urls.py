@@ -1,5 +1,3 @@
-"""The URLs of the agent that Django serves, below `/api/agent/`; the others are in `agent/routing.py`."""
-
 from __future__ import annotations
 
 from agent.viewsets import ConversationViewSet

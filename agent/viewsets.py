@@ -1,5 +1,3 @@
-"""The REST API of conversations; chats are in `agent.consumers`."""
-
 from __future__ import annotations
 
 from typing import Any

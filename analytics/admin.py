@@ -1,6 +1,6 @@
 """Scores, feedback and deletions in the admin, read-only, and the request log in its index.
 
-Scores and feedback are made over the API and deleted with their requests.
+Scores and feedback are created over the API and deleted with their requests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class ScoreAdmin(_ReadOnlyAdmin):
 
     @admin.display(description="request", ordering="request_id")
     def request(self, row: Score) -> str:
-        """Returns the request's id as a link, and an id that the client made as it is."""
         known = gateway_id(row.request_id)
         return id_link(address_of("analytics_requests_detail", row.project_id, known) if known else "", row.request_id)
 
@@ -74,12 +73,11 @@ class FeedbackAdmin(_ReadOnlyAdmin):
 
     @admin.display(description="session", ordering="session_id")
     def session(self, row: Feedback) -> str:
-        """Returns the session's id, linked to its page."""
         return id_link(address_of("session", row.project_id, row.session_id), row.session_id)
 
 
 def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:
-    """Returns a column of texts, empty in rows of projects in which the user may not read content."""
+    """The column is empty in projects whose content the user may not read."""
 
     @admin.display(description="text")
     def text_start(row: Feedback) -> str:
@@ -127,8 +125,6 @@ class DeletionAdmin(RightsAdmin):
 
 @admin.register(TraceDestination)
 class TraceDestinationAdmin(RightsAdmin):
-    """The headers are secrets, and no field shows them."""
-
     page_of_changes = "trace_destinations"
     list_display = ["name", "project", "endpoint", "enabled", "sampling_ratio", "include_content", "updated_at"]
     list_filter = ["project", "enabled"]
@@ -138,8 +134,6 @@ class TraceDestinationAdmin(RightsAdmin):
 
 @admin.register(Requests)
 class RequestsAdmin(RightsAdmin):
-    """The request log among the tables of the admin. Its pages are in the console."""
-
     # The model has no rows that lead to a project, so the pages ask for projects themselves.
     project_lookup = ""
 

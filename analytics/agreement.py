@@ -1,7 +1,7 @@
 """How far two raters agree: equal verdicts, Cohen's kappa, correlation. Pure.
 
 Kappa is Cohen's (1960) with his large-sample standard error; the interval of a share is Wilson's (1927), that of a
-correlation Fisher's (1921). All intervals are of 95 percent.
+correlation Fisher's (1921). All intervals are 95 percent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MIN_FOR_FISHER = 4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with the bounds of its interval, which are None where the sample is too small for one."""
+    """A figure and its interval. The bounds are None if the sample is too small for an interval."""
 
     value: float
     low: float | None
@@ -28,21 +28,23 @@ class Estimate:
 def share_of(part: float, count: float) -> Estimate | None:
     """Returns the share that `part` is of `count`, from 0 to 1; None of nothing. Where some of them come together both
     are effective numbers, which need not be whole."""
-    if not count:
-        return None
+    return Estimate(part / count, *wilson(part, count)) if count else None
+
+
+def wilson(part: float, count: float) -> tuple[float, float]:
+    """Returns the interval of the share that `part` is of `count`, which is above 0."""
     rate, whole = part / count, 1 + _Z * _Z / count
     middle = (rate + _Z * _Z / (2 * count)) / whole
     half = _Z / whole * math.sqrt(rate * (1 - rate) / count + _Z * _Z / (4 * count * count))
-    return Estimate(rate, max(0.0, middle - half), min(1.0, middle + half))
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def equal_share(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:
-    """Returns the share of pairs with equal verdicts, from 0 to 1; None without pairs."""
     return share_of(sum(first == second for first, second in pairs), len(pairs))
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:
-    """Returns kappa, from -1 to 1; None where chance alone would agree always, as with a single verdict in use."""
+    """Returns kappa, from -1 to 1; None if chance alone always agrees, as with a single verdict in use."""
     if not pairs:
         return None
     count = len(pairs)
@@ -57,7 +59,7 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> Estimate | None:
 
 
 def pearson(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
-    """Returns the correlation, from -1 to 1; None with fewer than two pairs or where one rater never varies."""
+    """Returns the correlation, from -1 to 1; None with fewer than two pairs or if one rater never varies."""
     try:
         found = correlation(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
     except StatisticsError:
@@ -72,5 +74,4 @@ def pearson(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
 
 
 def mean_difference(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Returns the mean absolute difference of two raters; None without pairs."""
     return fmean(abs(first - second) for first, second in pairs) if pairs else None

@@ -14,26 +14,25 @@ _LATEST_MS = 2**42
 
 
 def canonical_request_id(request_id: str) -> str:
-    """Returns a UUID in the lower case in which the gateway writes it, and any other id unchanged."""
+    """Returns a UUID in lower case, as the gateway writes it, and any other id unchanged."""
     return request_id if _uuid(request_id) is None else request_id.lower()
 
 
 def gateway_id(request_id: str) -> UUID | None:
-    """Returns the id as a UUID, or None when it is no UUIDv7, as the gateway's own ids are."""
     found = _uuid(request_id)
     return found if found is not None and found.version == _GATEWAY_VERSION else None
 
 
 def arrival_of(request_id: UUID) -> datetime | None:
-    """Returns the time that a UUIDv7 holds, to the millisecond (RFC 9562, 5.7): a request of the gateway arrived then.
-    None for any other UUID."""
+    """Returns the time in a UUIDv7, to the millisecond (RFC 9562, 5.7): a gateway request's arrival. None for
+    others.
+    """
     if request_id.version != _GATEWAY_VERSION:
         return None
     return _EPOCH + timedelta(milliseconds=min(request_id.int >> 80, _LATEST_MS))
 
 
 def id_hash(identifier: str) -> str:
-    """Returns the SHA-256 of an id in hexadecimal, for ids that are too long for an index."""
     return hashlib.sha256(identifier.encode()).hexdigest()
 
 

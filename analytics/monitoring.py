@@ -1,6 +1,3 @@
-"""The figures and alarms of the spool, of the store of the request log, of the export of spans, and of what online
-evaluations have due, for monitoring."""
-
 from __future__ import annotations
 
 import time
@@ -9,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 from prometheus_client.core import Metric
 
@@ -18,7 +14,7 @@ from analytics.online_evaluations.selectors import backlog
 from analytics.shipper.spool_status import read_status
 from analytics.spool.handover import FOLDER, read_lost
 from analytics.trace_export.outbox import read_states
-from core.processes.monitoring import Alarm, Found, Subject, counter, gauge
+from core.processes.monitoring import IN_DATABASE, ON_DISK, Alarm, Found, Subject, counter, gauge
 
 # A loss of records raises the alarm for this long.
 _LOSS_SECONDS = 600.0
@@ -27,7 +23,6 @@ _EVALUATION = ("project", "evaluation")
 
 
 def ping_store() -> None:
-    """Checks that the store answers. Raises AnalyticsUnavailableError when it does not."""
     client.execute("SELECT 1")
 
 
@@ -107,16 +102,12 @@ def _export_alarms(found: Found) -> Iterable[Alarm]:
 
 def _evaluations() -> dict[str, Any]:
     now = timezone.now()
-    try:
-        found = backlog(_MAX_EVALUATIONS)
-        return {
-            "backlog": [
-                [str(project), str(evaluation), due, max((now - oldest).total_seconds(), 0.0)]
-                for project, evaluation, due, oldest in found
-            ]
-        }
-    finally:
-        connection.close()
+    return {
+        "backlog": [
+            [str(project), str(evaluation), due, max((now - oldest).total_seconds(), 0.0)]
+            for project, evaluation, due, oldest in backlog(_MAX_EVALUATIONS)
+        ]
+    }
 
 
 def _evaluation_metrics(found: Found) -> Iterable[Metric]:
@@ -135,6 +126,6 @@ def _evaluation_metrics(found: Found) -> Iterable[Metric]:
     )
 
 
-EVALUATIONS = Subject("evaluations", _evaluations, 15.0, _evaluation_metrics)
-TRACE_EXPORT = Subject("trace_export", _export, 5.0, _export_metrics, _export_alarms)
-SPOOL = Subject("spool", _spool, 2.0, _metrics, _alarms)
+EVALUATIONS = Subject("evaluations", _evaluations, 20.0, _evaluation_metrics, looks=IN_DATABASE)
+TRACE_EXPORT = Subject("trace_export", _export, 5.0, _export_metrics, _export_alarms, ON_DISK)
+SPOOL = Subject("spool", _spool, 5.0, _metrics, _alarms, ON_DISK)

@@ -54,7 +54,6 @@ class ExportFailure(TypedDict):
 
 
 def add_exports(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of the generator of the OpenAPI document that adds the three paths of OTLP."""
     for name, (field, summary, description) in _SIGNALS.items():
         result["paths"][f"/api/otlp/v1/{name}"] = {
             "post": {

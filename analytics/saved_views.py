@@ -1,5 +1,3 @@
-"""Saves, lists and deletes the views of lists, each for its owner alone."""
-
 from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlencode
@@ -17,14 +15,15 @@ _NOT_SAVED = frozenset({"project", "project_id", "cursor", "limit", "offset", "p
 
 
 def list_views(project_id: UUID, owner: str, page: ListPage | None = None) -> QuerySet[SavedView]:
-    """Returns the owner's views by name, those of all pages without `page`."""
     own = SavedView.objects.for_project(project_id).filter(owner=owner)
     return own if page is None else own.filter(page=page)
 
 
 def save_view(*, project_id: UUID, owner: str, page: ListPage, name: str, query: str) -> tuple[SavedView, bool]:
-    """Saves a view in the place of the owner's view of the same name; True if it is new. Raises ValidationError when
-    the owner has as many views of the page as there may be."""
+    """Saves a view, replacing the owner's view of the same name; True if it is new.
+
+    Raises ValidationError when the owner has the maximum number of views of the page.
+    """
     values = {"query": saved_query(query)}
     with transaction.atomic():
         view, made = SavedView.objects.update_or_create(
@@ -37,13 +36,11 @@ def save_view(*, project_id: UUID, owner: str, page: ListPage, name: str, query:
 
 
 def delete_view(*, project_id: UUID, owner: str, view_id: UUID) -> None:
-    """Deletes a view of the owner. Raises NotFoundError."""
     deleted, _ = SavedView.objects.for_project(project_id).filter(owner=owner, pk=view_id).delete()
     if not deleted:
         raise NotFoundError("There is no such view.", code="view_not_found")
 
 
 def saved_query(query: str) -> str:
-    """Returns the part of an address's query that a view keeps."""
     pairs = parse_qsl(query.removeprefix("?"), max_num_fields=200)
     return urlencode([(name, value) for name, value in pairs if name not in _NOT_SAVED])

@@ -10,20 +10,20 @@ from analytics.viewsets.dashboards import ChartViewSet, DashboardViewSet, Figure
 from analytics.viewsets.datasets import DatasetItemViewSet, DatasetViewSet
 from analytics.viewsets.discussions import AssignmentViewSet, CommentViewSet
 from analytics.viewsets.evaluators import EvaluatorViewSet
-from analytics.viewsets.feedback import FeedbackTokenViewSet, FeedbackViewSet
-from analytics.viewsets.guardrails import GuardrailFindingViewSet, GuardrailMetricsViewSet
-from analytics.viewsets.metrics import MetricsViewSet
-from analytics.viewsets.online_evaluations import OnlineEvaluationViewSet
-from analytics.viewsets.providers import ErrorMetricsViewSet, ProviderMetricsViewSet
-from analytics.viewsets.requests import RequestViewSet
+from analytics.viewsets.metrics import (
+    ErrorMetricsViewSet,
+    GuardrailFindingViewSet,
+    GuardrailMetricsViewSet,
+    MetricsViewSet,
+    ProviderMetricsViewSet,
+    ScoreMetricsViewSet,
+)
+from analytics.viewsets.requests import LookupViewSet, RequestViewSet, SearchViewSet
 from analytics.viewsets.reviews import ReviewItemViewSet, ReviewQueueViewSet
 from analytics.viewsets.saved_views import SavedViewViewSet
-from analytics.viewsets.score_metrics import ScoreMetricsViewSet
-from analytics.viewsets.scores import ScoreViewSet
-from analytics.viewsets.search import LookupViewSet, SearchViewSet
-from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet
+from analytics.viewsets.scores import FeedbackTokenViewSet, FeedbackViewSet, ScoreViewSet
+from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet, TraceViewSet
 from analytics.viewsets.trace_destinations import TraceDestinationViewSet
-from analytics.viewsets.traces import TraceViewSet
 from core.api.routers import ProjectRouter
 
 router = ProjectRouter()
@@ -57,7 +57,6 @@ quality_router.register("reviews/<uuid:queue_id>/items", ReviewItemViewSet, "rev
 quality_router.register("reviews", ReviewQueueViewSet, "review-queue")
 quality_router.register("datasets/<uuid:dataset_id>/items", DatasetItemViewSet, "dataset-item")
 quality_router.register("datasets", DatasetViewSet, "dataset")
-quality_router.register("online-evaluations", OnlineEvaluationViewSet, "online-evaluation")
 
 urlpatterns = router.urls
 quality_urlpatterns = quality_router.urls

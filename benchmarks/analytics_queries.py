@@ -1,5 +1,3 @@
-"""Lists the store's queries behind each question, with the time of each."""
-
 from __future__ import annotations
 
 import time
@@ -15,7 +13,7 @@ from benchmarks.analytics_store import Store
 
 @dataclass(slots=True)
 class Query:
-    """The sums over all runs of one query, in seconds; CPU is the engine's."""
+    """Sums over all runs of one query, in seconds; CPU is the engine's."""
 
     name: str
     runs: int = 0
@@ -39,7 +37,6 @@ class Watched(list[Query]):
 
 @contextmanager
 def watched(measured: Store) -> Iterator[Watched]:
-    """Records every query while the block runs, by replacing `client.query`."""
     queries, ask = Watched(), client.query
 
     def query(*arguments: Any, name: str, **options: Any) -> Any:

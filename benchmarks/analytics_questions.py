@@ -1,5 +1,3 @@
-"""The questions to the analytics API, with parameters that differ from call to call."""
-
 from __future__ import annotations
 
 import random
@@ -28,16 +26,12 @@ _DEEP = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request; `body` None is a GET."""
-
     path: str
     body: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Values in the store that questions ask for. Lists are drawn at random, so a frequent user is in `users` often."""
-
     project: UUID
     end: datetime
     days: int
@@ -106,7 +100,6 @@ def _sessions(**parameters: Callable[[Sample], Any]) -> Ask:
 
 
 def _session_range(sample: Sample) -> Call:
-    """Draws a range between a day and a fortnight, anywhere in the history."""
     length = timedelta(hours=sample.chance.randint(24, 24 * 14))
     start = sample.end - timedelta(days=sample.days) * sample.chance.random()
     return _get("sessions", project_id=sample.project, start_date=_iso(start), end_date=_iso(start + length))
@@ -122,7 +115,6 @@ def _marathon(path: str, **parameters: Callable[[Sample], Any]) -> Ask:
 
 def _metrics(name: str) -> Ask:
     def ask(sample: Sample) -> Call:
-        """Draws 30 days that end at some second of the last two days, so that no bound is one of a rollup."""
         end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
         start = end - timedelta(days=30)
         return _get(f"metrics/{name}", project_id=sample.project, start_date=_iso(start), end_date=_iso(end))
@@ -131,8 +123,6 @@ def _metrics(name: str) -> Ask:
 
 
 def _month(name: str, **parameters: Any) -> Ask:
-    """Returns a question about 30 days that end at some second of the last two days."""
-
     def ask(sample: Sample) -> Call:
         end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
         start = end - timedelta(days=30)
@@ -144,8 +134,6 @@ def _month(name: str, **parameters: Any) -> Ask:
 
 
 def _day(name: str) -> Ask:
-    """Returns a question about a day that ends at some second of the last two."""
-
     def ask(sample: Sample) -> Call:
         end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
         start = end - timedelta(days=1)
@@ -155,7 +143,6 @@ def _day(name: str) -> Ask:
 
 
 def _whole_days(name: str) -> Ask:
-    """Returns a question about the range that is the default: today and the 29 days before."""
     return lambda sample: _get(
         f"metrics/{name}",
         project_id=sample.project,
@@ -173,7 +160,6 @@ def _requests(**parameters: Callable[[Sample], Any]) -> Ask:
 
 
 def _week_before(sample: Sample) -> str:
-    """Draws the beginning of about a week that ends with the history, at any second."""
     return _iso(sample.end - timedelta(seconds=sample.chance.randint(7 * 86_400, 8 * 86_400)))
 
 
@@ -188,7 +174,6 @@ def _team(sample: Sample) -> str:
 
 
 def _facets_of_a_team(sample: Sample) -> Call:
-    """Asks as the page of requests does: a team is chosen, and the others are counted as well."""
     return _figures(sample, "facets", metadata=_team(sample), not_outcome="cancelled", without_own="true")
 
 
@@ -237,8 +222,6 @@ def _fragment(sample: Sample) -> str:
 
 
 def _phrase(sample: Sample) -> str:
-    """Returns two made-up words, the first frequent, the second not: they stand together in a few prompts of a
-    million."""
     return f'"{word(sample.chance.randint(0, 20))} {word(sample.chance.randint(200, 2_000))}"'
 
 

@@ -1,5 +1,3 @@
-"""Reports the times of the questions to the analytics API: tables and a chart, an SVG written by hand."""
-
 from __future__ import annotations
 
 import math
@@ -19,9 +17,6 @@ _FAST, _SLOW, _TAIL = "#1f6f8b", "#c1440e", "#bcd5de"
 
 @dataclass(frozen=True, slots=True)
 class QueryTimes:
-    """The averages of one query per call of a question: its number of runs, and milliseconds of wall time and of the
-    engine's CPU."""
-
     name: str
     runs: float
     milliseconds: float
@@ -30,8 +25,7 @@ class QueryTimes:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTimes:
-    """The times of `calls` calls of one question in milliseconds; CPU is the average of a call. `failures` are counts
-    by status."""
+    """Times in milliseconds; CPU is the average of a call. `failures` are counts by status."""
 
     group: str
     name: str
@@ -47,8 +41,7 @@ class QuestionTimes:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole report. `tables` are (name, rows, bytes on disk). None stands for a figure that a foreign engine does
-    not report."""
+    """`tables` are (name, rows, bytes on disk). None: a foreign engine does not report the figure."""
 
     requests: int
     days: int
@@ -75,7 +68,6 @@ def explained(report: Report) -> str:
 
 
 def write(path: Path, report: Report) -> None:
-    """Replaces the text between the markers of the page, or appends both."""
     text = path.read_text() if path.exists() else "# Performance\n"
     block = f"{_BEGIN}\n{markdown(report)}\n{_END}"
     pattern = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
@@ -119,7 +111,6 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def picture(report: Report) -> str:
-    """Draws a bar for each question on a logarithmic axis: dark up to the median, light up to the 95th percentile."""
     rows = len(report.questions) + len(list(groupby(report.questions, lambda question: question.group)))
     height = _TOP + rows * _ROW + 50
     end_ms = max(_BOUND_MS * 2, *(question.p95 for question in report.questions)) * 1.1

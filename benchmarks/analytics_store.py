@@ -1,5 +1,3 @@
-"""The measured store: an engine of its own on a directory, or the server at CLICKHOUSE_URL."""
-
 from __future__ import annotations
 
 import os
@@ -26,8 +24,6 @@ _OPTIONS = "use_query_condition_cache=0&use_query_cache=0"
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The measured store; `engine` is None for a foreign server, whose CPU and memory cannot be measured."""
-
     folder: Path
     url: str
     engine: psutil.Process | None
@@ -46,7 +42,6 @@ class Store:
 
 @contextmanager
 def store(data: Path | None) -> Iterator[Store]:
-    """Yields the store on `data`, which is kept, or on a temporary folder that is removed afterwards."""
     folder = (data or Path(tempfile.mkdtemp(prefix="bench-analytics-"))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -88,7 +83,7 @@ def _with_options(url: str) -> str:
 
 
 def wait_for_merges() -> float:
-    """Waits until the store has no merge under way, which would disturb the measurement; returns the seconds."""
+    """Waits until the store has no merge in progress, which would disturb the measurement; returns the seconds."""
     from analytics.clickhouse import client
 
     started = time.monotonic()
@@ -101,10 +96,10 @@ def wait_for_merges() -> float:
 
 
 def merge_as_time_would() -> None:
-    """Merges each partition that is written no more into one part.
+    """Merges each partition that is no longer written into one part.
 
-    The tables do so themselves after two hours to a day (`min_age_to_force_merge_seconds`), which a new history would
-    have to wait for. The newest partition of each table, which a busy store continues to write, stays as it is.
+    The tables do so after two hours to a day (`min_age_to_force_merge_seconds`), too long for a new history. Each
+    table's newest partition stays as it is: a busy store continues to write it.
     """
     from analytics.clickhouse import client
 
@@ -121,7 +116,6 @@ def merge_as_time_would() -> None:
 
 
 def table_sizes() -> list[tuple[str, int, int]]:
-    """Returns (table, rows, bytes on disk), the largest first."""
     from analytics.clickhouse import client
 
     found = client.execute(

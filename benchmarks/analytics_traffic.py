@@ -1,5 +1,3 @@
-"""The project of the questions: filled once, and found again by a later run on the same folder."""
-
 from __future__ import annotations
 
 import json
@@ -33,8 +31,6 @@ class HistorySize:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The generated traffic; `seconds` and `cpu_seconds` (of the engine) are those of the generation."""
-
     project: UUID
     key: str
     end: datetime
@@ -43,14 +39,11 @@ class Traffic:
 
 
 class ManagementApi:
-    """Sends questions through the whole of Django: middleware, authentication, view, store, serialization."""
-
     def __init__(self, project: UUID, key: str) -> None:
         self._client: Any = APIClient(SERVER_NAME="localhost", raise_request_exception=False)
         self._client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project))
 
     def send(self, call: Call) -> int:
-        """Sends one request and returns its status."""
         if call.body is None:
             return int(self._client.get(call.path).status_code)
         return int(self._client.post(call.path, call.body, format="json").status_code)

@@ -1,5 +1,3 @@
-"""Exact confidence limits of a share."""
-
 from __future__ import annotations
 
 import math

@@ -28,8 +28,8 @@ _FIGURES = ("sensitivity", "specificity", "kappa", "bias", "differential bias")
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`labels` answers, half of each of two versions, of which the share `good` is good. The judge calls a good answer
-    good with chance `sensitivity`, a bad one bad with chance `specificity`."""
+    """`labels` answers, half of each of two versions; the share `good` is good. The judge calls a good answer good with
+    chance `sensitivity`, a bad one bad with chance `specificity`."""
 
     labels: int
     good: float
@@ -59,7 +59,6 @@ WORLDS = tuple(World(labels, good) for good in (0.5, 0.7, 0.9) for labels in (10
 
 
 def run(world: World, rng: random.Random) -> Mapping[str, Estimate | None]:
-    """Returns the figures of one calibration."""
     drawn = [world.verdicts(rng, number) for number in range(world.labels)]
     confusion = confusion_of(drawn)
     difference = differential_bias(confusion_by_group((one.version, one) for one in drawn))
@@ -74,7 +73,6 @@ def run(world: World, rng: random.Random) -> Mapping[str, Estimate | None]:
 
 
 def holds(estimate: Estimate | None, truth: float) -> bool:
-    """Returns whether there is an interval with the truth in it."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return False
     return estimate.low <= truth <= estimate.high

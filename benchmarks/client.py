@@ -1,5 +1,3 @@
-"""One keep-alive connection of the load driver: sends a request, checks the whole answer, and reports its times."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,9 +13,6 @@ from benchmarks import payloads
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The bytes to send and the properties of a right answer: `words` of a stream, 0 when it is no stream, and the
-    protocol of its events."""
-
     data: bytes
     words: int = 0
     protocol: payloads.Protocol = payloads.CHAT
@@ -25,20 +20,21 @@ class Request:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request's times, in seconds of `time.perf_counter`; `error` is empty when the answer was right."""
+    """Times in seconds of `time.perf_counter`; `error` is empty if the answer was right."""
 
     started: float
     first_word: float = 0.0
     finished: float = 0.0
     words: int = 0
     error: str = ""
+    is_first: bool = False
+    """Whether it is the first exchange of its connection."""
     arrivals: list[tuple[float, int]] = field(default_factory=list)
     """When words arrived and how many at once; only of streams."""
 
 
 class Connection(asyncio.Protocol):
-    """A client connection. It calls `on_idle` when it can take a request, `on_done` with every exchange, and `on_lost`
-    when it is unusable.
+    """Calls `on_idle` when it can take a request, `on_done` with every exchange, and `on_lost` when it is unusable.
 
     `on_done` comes before `on_idle`; after `on_lost` there are no more calls.
     """
@@ -55,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser: Any = httptools.HttpResponseParser(self)
         self._exchange: Exchange | None = None
+        self._is_new = True
         self._complete = False
         self._tail = b""
         self._ended = False
@@ -62,14 +59,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def exchange(self) -> Exchange | None:
-        """The exchange under way, or None."""
         return self._exchange
 
     def send(self, started: float | None = None) -> None:
-        """Sends the request. `started` is the time it was due, where that was earlier than now."""
+        """`started` is the time the request was due, if earlier than now."""
         if self._transport is None:
             return
-        self._exchange = Exchange(time.perf_counter() if started is None else started)
+        self._exchange = Exchange(time.perf_counter() if started is None else started, is_first=self._is_new)
+        self._is_new = False
         self._complete = False
         self._transport.write(self._request.data)
 

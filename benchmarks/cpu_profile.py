@@ -35,7 +35,6 @@ _COLUMNS = ["all", *dict.fromkeys(_PARTS.values()), _OTHER]
 
 
 def shares(printed: str) -> dict[str, float]:
-    """Returns the share of each part of a process, from what `perf report --sort dso` prints."""
     found: dict[str, float] = defaultdict(float)
     for line in printed.splitlines():
         percent, _, name = line.strip().partition("%")
@@ -81,7 +80,6 @@ def _row(target: Target, mock_port: int, scenario: Scenario, rounds: int, second
 
 
 def _profiled(target: Target, endpoint: Endpoint, scenario: Scenario, seconds: float) -> Mapping[str, float]:
-    """Returns the CPU microseconds of each part per request or chunk, and of all under `all`."""
     (process, *_) = target.serving()
     with tempfile.NamedTemporaryFile(prefix="cpu-profile-") as samples:
         command = ["perf", "record", "-e", "cpu-clock", "-F", str(_SAMPLES_PER_SECOND), "-p", str(process.pid)]

@@ -1,5 +1,3 @@
-"""The common set-up of the benchmarks of the analytics store: Django on settings of its own, and the options."""
-
 from __future__ import annotations
 
 import argparse
@@ -9,7 +7,6 @@ from benchmarks.analytics_store import Store
 
 
 def positive_number(text: str) -> int:
-    """Returns the number of an option, which may have commas or underscores. Raises ArgumentTypeError."""
     value = int(text.replace("_", "").replace(",", ""))
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
@@ -17,7 +14,6 @@ def positive_number(text: str) -> int:
 
 
 def set_up_django(measured: Store, **more: str) -> None:
-    """Gives a benchmark settings of its own, so that it touches neither a database nor a spool in use."""
     os.environ.update(
         {
             "DJANGO_SETTINGS_MODULE": "config.settings.base",

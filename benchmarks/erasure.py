@@ -27,9 +27,6 @@ _REQUESTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An operation that was measured: the number of requests concerned, and bytes where some were sent; None where the
-    engine is foreign."""
-
     name: str
     requests: int
     size: int
@@ -90,7 +87,6 @@ def _measure(options: argparse.Namespace, measured: Store) -> list[Work]:
 
 
 def _timed(measured: Store, name: str, work: Callable[[], tuple[int, int]]) -> Work:
-    """Does the work until the store is quiet; merges that it leaves behind count."""
     cpu, started = measured.cpu_seconds(), time.perf_counter()
     requests, size = work()
     seconds = time.perf_counter() - started
@@ -127,7 +123,6 @@ def _delete_sessions(sample: Sample, ids: Sequence[str]) -> tuple[int, int]:
 
 
 def _rewrite_the_oldest_month() -> tuple[int, int]:
-    """Rewrites the requests that expire first, as the merge of every day does that drops those of the day."""
     from analytics.clickhouse import client
 
     [(partition, rows)] = client.execute(

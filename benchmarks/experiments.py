@@ -21,8 +21,8 @@ _BOTH_GOOD, _WON, _LOST = Pair(1.0, 1.0), Pair(1.0, 0.0), Pair(0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`discordant` is the share of items whose answers are not alike; `loss` the share by which the target loses. Of
-    the target's scores a share of `missing` is not there; with `repeats` a pair has the means of so many answers."""
+    """`discordant` is the share of items whose answers differ; `loss` the share by which the target loses; `missing`
+    the share of its scores that are missing. With `repeats` a pair has the means of so many answers."""
 
     items: int
     discordant: float
@@ -63,7 +63,6 @@ WORLDS = (
 
 
 def run(world: World, rng: random.Random) -> tuple[Verdict, int]:
-    """Returns the verdict of one experiment, and after how many items it came."""
     names = [str(number) for number in range(world.evaluators)]
     courses = Courses({name: Rule() for name in names}, _MARGIN)
     for position in range(1, world.items + 1):

@@ -70,7 +70,6 @@ class Options:
     goals: bool
 
     def measures(self, target: str, scenario: str) -> bool:
-        """Returns whether the scenario runs against the target: for the goals only where one needs it."""
         if self.goals:
             return (target, scenario) in goals.RUNS
         # Two workers are measured for throughput only.
@@ -79,8 +78,6 @@ class Options:
 
 
 class Run:
-    """One run: every target is started once, then measured in turn, round by round."""
-
     def __init__(self, options: Options, workspace: Path) -> None:
         self._options = options
         self._targets = {name: TARGETS[name](workspace) for name in options.targets}
@@ -111,8 +108,6 @@ class Run:
                 target.stop()
 
     def _warm_up(self) -> None:
-        """Sends both modes once before measuring: imports, connection pools and just-in-time compilers are warm
-        afterwards."""
         for name in tqdm(self._endpoints, desc="warming up", unit="target"):
             for scenario in (Scenario("warm-up", 8), Scenario("warm-up", 8, streams=True)):
                 self._run(name, scenario, seconds=min(2.0, self._options.seconds), keep=False)
@@ -151,7 +146,6 @@ class Run:
             outcome.measured.setdefault(scenario.name, []).append(measured)
 
     def _rate(self, name: str, scenario: Scenario) -> float:
-        """Returns the scenario's rate; a moderate one is at most half of the target's throughput."""
         if scenario.name == "throughput":
             return scenario.rate
         throughput = self.outcomes[name].throughput
@@ -160,7 +154,6 @@ class Run:
 
 @contextlib.contextmanager
 def mock_upstream() -> Iterator[int]:
-    """Runs the mock in a process and on a core of its own; yields its port."""
     pace = str(scenarios.EVENTS_PER_SECOND)
     command = [sys.executable, "-m", "benchmarks.mock_upstream", "--events-per-second", pace]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -234,7 +227,6 @@ def main() -> int:
 
 
 def _report_goals(outcomes: dict[str, Outcome], settings: str, *, write_docs: bool) -> int:
-    """Prints the table of goals; returns the exit status, 1 when one is missed or was not measured."""
     missing = [f"- {one.label}: not measured: {one.problem}" for one in outcomes.values() if not one.measured]
     remarks = [*missing, *report.problems(outcomes), report.versions(outcomes)]
     text = "\n".join([goals.markdown(outcomes), "", *remarks, "", f"{settings} {report.machine()}"])

@@ -27,8 +27,7 @@ _RECONNECT_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The load to generate. With `rate` 0 it is a closed loop, with `stream_events` 0 it requests no stream. Times are
-    in seconds."""
+    """With `rate` 0 it is a closed loop, with `stream_events` 0 it requests no stream. Times are in seconds."""
 
     port: int
     path: str = "/v1/chat/completions"
@@ -37,6 +36,8 @@ class Plan:
     fields: dict[str, Any] = field(default_factory=dict)
     """Further fields of the body."""
     connections: int = 64
+    burst: int = 0
+    """Further connections that open together when the window begins."""
     seconds: float = 3.0
     warmup: float = 0.5
     rate: float = 0.0
@@ -48,7 +49,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """The counts of the measured window only. Times are in milliseconds, None when nothing was measured."""
+    """Counts of the measured window only. Times are in milliseconds, None if nothing was measured."""
 
     seconds: float = 0.0
     requests: int = 0
@@ -59,6 +60,9 @@ class Result:
     requests_per_second: float = 0.0
     latency_p50: float | None = None
     latency_p99: float | None = None
+    first_p50: float | None = None
+    """Latencies of the first request of each connection that opens within the window."""
+    first_p99: float | None = None
     first_word_p50: float | None = None
     first_word_p99: float | None = None
     words: int = 0
@@ -68,8 +72,6 @@ class Result:
 
 
 class Driver:
-    """Runs one plan on the running loop."""
-
     def __init__(self, plan: Plan, on_window: Callable[[str], None] = lambda border: None) -> None:
         self._plan = plan
         self._on_window = on_window
@@ -94,6 +96,8 @@ class Driver:
         await asyncio.sleep(max(self._plan.warmup, stream_seconds))
         self._measuring, self._began = True, time.perf_counter()
         self._on_window("start")
+        for _ in range(self._plan.burst):
+            self._open()
         await asyncio.sleep(self._plan.seconds)
         self._on_window("stop")
         self._measuring, self._ended = False, time.perf_counter()
@@ -183,6 +187,8 @@ class Driver:
         seconds = self._ended - self._began
         result = Result(seconds, len(good), self._sent, failures.total(), dict(failures), len(good) / seconds)
         result.latency_p50, result.latency_p99 = percentiles([one.finished - one.started for one in good])
+        firsts = [one.finished - one.started for one in good if one.is_first and one.started >= self._began]
+        result.first_p50, result.first_p99 = percentiles(firsts)
         if self._plan.stream_events:
             self._add_streams(result, [*self._done, *unfinished])
         return result
@@ -209,7 +215,6 @@ class Driver:
 
 
 def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
-    """Returns the median and the 99th percentile in milliseconds."""
     if not seconds:
         return None, None
     ordered = sorted(seconds)
@@ -218,7 +223,6 @@ def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
 
 
 def encode(plan: Plan, text: str = payloads.TEXT) -> bytes:
-    """Returns the bytes of a request of the plan, head and body, whose message is `text`, repeated or cut."""
     body = payloads.request_body(
         plan.model,
         size=plan.body_bytes,
@@ -250,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--path", default="/v1/chat/completions")
     parser.add_argument("--key", default="", help="sent as the Bearer token")
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--burst", type=int, default=0, help="further connections that open as the window begins")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rate", type=float, default=0.0, help="requests per second; 0 is a closed loop")
     parser.add_argument("--body-bytes", type=int, default=1024)

@@ -40,8 +40,6 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The bytes of one dialect, framed: a whole answer, and a stream's head, word and ending."""
-
     answer: bytes
     head: bytes
     word: bytes
@@ -49,8 +47,6 @@ class Dialect:
 
 
 class Stream:
-    """One paced stream: the number of words left, and its ending."""
-
     __slots__ = ("ending", "protocol", "word", "words_left")
 
     def __init__(self, protocol: MockProtocol, dialect: Dialect, words: int, with_usage: bool) -> None:
@@ -60,7 +56,7 @@ class Stream:
         self.ending = _chunked(dialect.ending(words, with_usage)) + b"0\r\n\r\n"
 
     def step(self) -> bool:
-        """Sends the next word, or the ending after the last one. Returns True while the stream goes on."""
+        """Returns True while the stream goes on."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             return False
@@ -85,7 +81,6 @@ class Pacer:
         self._running = False
 
     def add(self, stream: Stream) -> None:
-        """Adds a stream, whose next step is one period from now, give or take one slot."""
         self._slots[self._slot].append(stream)
         if not self._running:
             self._running = True
@@ -106,8 +101,6 @@ class Pacer:
 
 
 class MockProtocol(asyncio.Protocol):
-    """One client connection, which serves one request at a time."""
-
     def __init__(self, pacer: Pacer, stats: Stats) -> None:
         self.transport: asyncio.Transport | None = None
         self._pacer = pacer
@@ -236,7 +229,6 @@ _NOT_FOUND = _response(b'{"error":{"message":"no such path","type":"invalid_requ
 
 
 async def start(port: int = 0, events_per_second: float = 50.0) -> tuple[asyncio.Server, int]:
-    """Serves on the loopback address; returns the server and its port."""
     loop = asyncio.get_running_loop()
     pacer, stats = Pacer(loop, events_per_second), Stats()
     server = await loop.create_server(lambda: MockProtocol(pacer, stats), "127.0.0.1", port, backlog=2048)

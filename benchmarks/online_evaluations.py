@@ -31,9 +31,6 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What became of the tasks, how long it took from the first request of the judge to the last end, and the CPU of
-    the workers without their start."""
-
     ends: Counter[tuple[str, str]]
     skipped_by_arm: tuple[int, int]
     tasks: int
@@ -59,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_right(course: Course) -> bool:
-    """Returns whether all is done or missing with a reason, nothing twice, and the money is right to the last digit."""
+    """Returns whether every task is done or missing with a reason, none twice, and the money is right to the last
+    digit."""
     return (
         sum(course.ends.values()) == course.tasks
         and not course.ends["due", ""]
@@ -99,7 +97,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _set_up(folder: Path, stack: ExitStack) -> dict[str, str]:
-    """Starts the stores and Django; returns what the workers need."""
     from tests.stores import Stores, migrate
 
     stores = Stores(folder, stack)
@@ -139,7 +136,7 @@ def _run(options: argparse.Namespace, folder: Path, environment: dict[str, str],
 
 
 def _make_tasks(scene: Any, evaluation_id: UUID, count: int) -> None:
-    """Makes the tasks of as many answers as asked for, where a minute's sample would have a thousand at most."""
+    """Makes as many tasks as asked for, where a minute's sample would have a thousand at most."""
     from django.utils import timezone
 
     from analytics.models import EvaluationTask, OnlineEvaluation
@@ -174,7 +171,6 @@ def _time_of(microseconds: int) -> datetime:
 
 
 def _judge(options: argparse.Namespace, folder: Path, environment: dict[str, str], scene: Any) -> int:
-    """Has the workers judge until nothing is due; returns how many processes there were."""
     from analytics.models import EvaluationTask
     from tests.gateway.evaluations.outages import pass_time, start_worker
 

@@ -1,5 +1,3 @@
-"""The pages that the benchmark opens: the navigation, what their rows lead to, sorted and filtered lists, and forms."""
-
 from __future__ import annotations
 
 import re
@@ -26,12 +24,11 @@ _PROMPT, _QUEUE, _EVALUATOR = "benchmark", "benchmark", "benchmark"
 
 
 def prepare_records(project_id: UUID) -> None:
-    """Makes a prompt with two versions, a review queue and an online evaluation, unless they are there."""
     from analytics.evaluators.services import NewVersion, create_evaluator
     from analytics.models import Evaluator, ReviewQueue
-    from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
     from analytics.queries.request_filters import RequestFilter
     from analytics.reviews.services import NewQueue, create_queue
+    from gateway.evaluations.services import NewOnlineEvaluation, create_online_evaluation
     from prompts.content.version import VersionContent
     from prompts.models import PromptConfig
     from prompts.services import add_version, create_config
@@ -56,8 +53,6 @@ def prepare_records(project_id: UUID) -> None:
 async def page_addresses(
     opened: Callable[[str], Awaitable[str]], project: str, range_name: str
 ) -> AsyncIterator[tuple[str, str]]:
-    """Yields the name and the address of each page of the navigation, of each kind of page that their first rows lead
-    to, of the lists with an order or a filter, and of the forms. `opened` returns the text of an address."""
     from django.contrib import admin
     from django.urls import resolve
 

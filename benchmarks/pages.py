@@ -33,8 +33,6 @@ _LIST_BOUND = 200
 
 @dataclass
 class PageTimes:
-    """The times of one page in ms, to the first byte and to the last; `late` are calls with a panel that gave up."""
-
     name: str
     html_bytes: int = 0
     assets: AssetBytes = field(default_factory=lambda: AssetBytes(0, 0))
@@ -140,7 +138,6 @@ async def _page(browser: Any, name: str, address: str, calls: int, measured: Sto
 
 
 async def _opened(browser: Any, address: str) -> tuple[str, int, float, float]:
-    """Returns the text of a page, its status, and the ms until its first and its last byte."""
     started = time.perf_counter()
     response = await browser.get(address)
     if not response.streaming:
@@ -179,7 +176,6 @@ def markdown(pages: Sequence[PageTimes], requests: int, range_name: str) -> str:
 
 
 def explained(pages: Sequence[PageTimes]) -> str:
-    """Returns the store's queries of each page; those that run side by side wait for each other."""
     rows = ["| Page | Query | Runs | ms |", "|---|---|---|---|"]
     for page in pages:
         rows += [

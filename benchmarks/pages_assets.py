@@ -1,7 +1,7 @@
 """The bytes of scripts and styles that a page loads, with the modules that its scripts import.
 
-What arrives only when a reader opens a part of the page, such as the agent's panel, is counted by itself: modules
-behind `import()`, and stylesheets that a `data-style` names.
+What arrives only when a part of the page is opened, such as the agent's panel, is counted separately: modules behind
+`import()`, and stylesheets that a `data-style` names.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ _LATER_IMPORT = re.compile(r'import\(\s*"(\.{1,2}/[^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class AssetBytes:
-    """The bytes of a page's scripts and styles, and of both that come when a part of the page is opened."""
-
     scripts: int
     styles: int
     later_scripts: int = 0
@@ -29,8 +27,7 @@ class AssetBytes:
 
 
 def asset_bytes(html: str) -> AssetBytes:
-    """Returns the bytes of each file that a page loads, counted once. Raises FileNotFoundError for one that is
-    missing."""
+    """Counts each file once. Raises FileNotFoundError for a missing one."""
     scripts, styles = _with_imports(_SCRIPT.findall(html)), set(_STYLE.findall(html))
     later_names = [name for module in scripts for name in _imports(module, _LATER_IMPORT)]
     later_scripts = _with_imports(later_names) - scripts
@@ -39,7 +36,6 @@ def asset_bytes(html: str) -> AssetBytes:
 
 
 def _with_imports(names: Iterable[str]) -> set[str]:
-    """Returns the modules and all that they import at once."""
     waiting, seen = list(names), set[str]()
     while waiting:
         module = waiting.pop()

@@ -21,8 +21,8 @@ _CREATED = 1_760_000_000
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A client protocol: the end of its address, and the bytes that are in each word of a stream and in its end.
-    A word stands in other events too when the protocol repeats the text at the end."""
+    """The end of the protocol's address, and the bytes in each word of a stream and in its end. A word stands in other
+    events too if the protocol repeats the text at the end."""
 
     name: str
     word: bytes
@@ -44,14 +44,12 @@ def protocol_of(path: str) -> Protocol:
 
 
 def address_of(path: str, *, stream: bool) -> str:
-    """Returns the address of a request; the Gemini API has another one for streams."""
     if stream and protocol_of(path) is GEMINI:
         return path.removesuffix(GEMINI.name) + ":streamGenerateContent?alt=sse"
     return path
 
 
 def answer(size: int = ANSWER_BYTES) -> bytes:
-    """Returns a chat completion of exactly `size` bytes with usage."""
     filling = size - len(_answer_with(""))
     sentence = "The quick brown fox jumps over the lazy dog. "
     return _answer_with((sentence * (filling // len(sentence) + 1))[:filling])
@@ -72,17 +70,14 @@ def _answer_with(text: str) -> bytes:
 
 
 def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-    """Returns one server-sent event of a stream."""
     return _event([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}])
 
 
 def usage_event(completion_tokens: int) -> bytes:
-    """Returns the event with usage and no choice, which `stream_options.include_usage` requests."""
     return _event([], usage=_usage(completion_tokens))
 
 
 def anthropic_answer() -> bytes:
-    """Returns the same answer, with the same text, in the form of Anthropic's Messages API."""
     text = json.loads(answer())["choices"][0]["message"]["content"]
     return _json(
         {
@@ -99,7 +94,6 @@ def anthropic_answer() -> bytes:
 
 
 def anthropic_opening() -> bytes:
-    """Returns the events before the first word."""
     message = json.loads(anthropic_answer()) | {"content": [], "stop_reason": None}
     block = {"type": "text", "text": ""}
     return _named_event("message_start", message=message) + _named_event(
@@ -113,7 +107,6 @@ def anthropic_word() -> bytes:
 
 
 def anthropic_ending(completion_tokens: int) -> bytes:
-    """Returns the events behind the last word, usage among them."""
     return (
         _named_event("content_block_stop", index=0)
         + _named_event(
@@ -126,12 +119,10 @@ def anthropic_ending(completion_tokens: int) -> bytes:
 
 
 def responses_answer() -> bytes:
-    """Returns the same answer, with the same text, in the form of OpenAI's Responses API."""
     return _json(_response([_output_item(json.loads(answer())["choices"][0]["message"]["content"])], ANSWER_TOKENS))
 
 
 def responses_opening() -> bytes:
-    """Returns the events before the first word."""
     blank = {**_response([], 0), "status": "in_progress", "usage": None}
     item = {**_output_item(""), "content": [], "status": "in_progress"}
     return (
@@ -149,7 +140,6 @@ def responses_word() -> bytes:
 
 
 def responses_ending(completion_tokens: int) -> bytes:
-    """Returns the events behind the last word, usage among them."""
     text = (" " + EVENT_WORD.decode()) * completion_tokens
     item = _output_item(text)
     return (
@@ -161,7 +151,6 @@ def responses_ending(completion_tokens: int) -> bytes:
 
 
 def gemini_answer() -> bytes:
-    """Returns the same answer, with the same text, in the form of the Gemini API."""
     text = json.loads(answer())["choices"][0]["message"]["content"]
     return _json(_content(text, ANSWER_TOKENS, finishReason="STOP"))
 
@@ -171,7 +160,6 @@ def gemini_word() -> bytes:
 
 
 def gemini_ending(completion_tokens: int) -> bytes:
-    """Returns the event behind the last word, with the usage of all."""
     return b"data: " + _json(_content("", completion_tokens, finishReason="STOP")) + b"\n\n"
 
 
@@ -244,8 +232,10 @@ def request_body(
     protocol: Protocol = CHAT,
     text: str = TEXT,
 ) -> bytes:
-    """Returns a request of `size` bytes; with `stream_events` it requests a stream of that many words. `more` are
-    further fields; a `prompt_config` among them takes the place of the system message. `text` is repeated or cut."""
+    """Returns a request of `size` bytes; with `stream_events` it requests a stream of that many words.
+
+    `more` are further fields; a `prompt_config` among them replaces the system message. `text` is repeated or cut.
+    """
     if protocol is GEMINI:
         return _gemini_request(size, stream_events or 256, text)
     fields: dict[str, Any] = {"model": model, "temperature": 0.5}

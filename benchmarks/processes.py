@@ -1,5 +1,3 @@
-"""Starts, pins, watches and stops the processes of a benchmark."""
-
 from __future__ import annotations
 
 import contextlib
@@ -27,7 +25,6 @@ def free_port() -> int:
 def start(
     command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts a process in a group of its own, with its output going to `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -42,8 +39,8 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes], *, seconds: float = 60.0) -> None:
-    """Terminates the process, then kills all processes that it started, those in groups of their own included, and
-    waits for their end: a running one would write into a folder that is about to be removed."""
+    """Terminates the process, then kills all it started, even in other groups, and waits for them: a running one would
+    write into a folder that is about to be removed."""
     below = _with_groups(tree(process.pid))
     process.terminate()
     try:
@@ -65,7 +62,6 @@ def _wait_gone(killed: Iterable[psutil.Process]) -> None:
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Returns whether the process has ended; a zombie that waits for its parent counts as ended."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -88,7 +84,7 @@ def _with_groups(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def wait_ready(process: subprocess.Popen[bytes], url: str, *, log: Path, seconds: float = 120.0) -> None:
-    """Returns when `url` answers below 500. Raises RuntimeError with the end of the log when it never does."""
+    """Returns when `url` answers below 500. Raises RuntimeError with the end of the log if it never does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -114,7 +110,6 @@ def _end_of(log: Path) -> str:
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """Returns the process and all its descendants."""
     try:
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
@@ -123,7 +118,6 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def pin(processes: Iterable[psutil.Process], cores: Iterable[int]) -> None:
-    """Binds the processes, all their threads included, to the cores."""
     core_numbers = list(cores)
     for process in processes:
         for thread in _thread_ids(process):
@@ -139,10 +133,10 @@ def _thread_ids(process: psutil.Process) -> list[int]:
 
 
 def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
-    """Returns the user and system time so far; processes that have ended count nothing.
+    """Returns user and system time so far; ended processes count nothing.
 
-    The clock of a process is read in place of `/proc`, which counts in hundredths of a second: at little load these
-    would be several percent of what a short window uses.
+    Reads the process's clock, because `/proc` counts in hundredths of a second: at little load, several percent of a
+    short window.
     """
     total = 0.0
     for process in processes:
@@ -152,7 +146,7 @@ def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
 
 
 def _cpu_clock(pid: int) -> int:
-    """Returns the number of the clock of another process' CPU time, as `clock_getcpuclockid` of Linux computes it."""
+    """Computes the clock's number as Linux's `clock_getcpuclockid` does."""
     return (~pid << 3) | 2
 
 

@@ -44,7 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(measured: Mapping[str, Sequence[float]]) -> str:
-    """Returns a table of milliseconds by kind of fetch."""
     lines = ["| Fetch | fetches | p50 ms | p95 ms | p99 ms |", "|---|---|---|---|---|"]
     for name, found in measured.items():
         figures = " | ".join(f"{_quantile(found, share):.2f}" for share in (0.5, 0.95, 0.99))
@@ -57,7 +56,6 @@ def _quantile(found: Sequence[float], share: float) -> float:
 
 
 def _fetches(service: Service) -> dict[str, Fetch]:
-    """Makes a prompt with a label and a running rollout; returns the path and the headers of each kind of fetch."""
     config = service.manage("POST", "prompts/configs", {"name": _NAME})["id"]
     path = f"prompts/configs/{config}"
     versions = [
@@ -94,7 +92,6 @@ def _etag(service: Service) -> str:
 
 
 def _measured(service: Service, fetch: Fetch, fetches: int) -> list[float]:
-    """Returns the milliseconds of each fetch. Raises RuntimeError on an answer but 200 and 304."""
     found = []
     with closing(service.connect()) as connection:
         for number in range(_WARM_UP + fetches):

@@ -38,8 +38,6 @@ Seen = Callable[[Answer], bool]
 
 
 class OursManaged(Ours):
-    """The gateway with two workers, and access to its management API."""
-
     name: ClassVar[str] = "ours-managed"
     workers: ClassVar[int] = _WORKERS
     headers: dict[str, str]
@@ -51,7 +49,7 @@ class OursManaged(Ours):
 
 @dataclass
 class Service:
-    """The running gateway. `manage` raises RuntimeError on any answer but a success."""
+    """`manage` raises RuntimeError on any answer but a success."""
 
     target: OursManaged
     endpoint: Endpoint
@@ -70,7 +68,6 @@ class Service:
         return json.loads(body) if body else None
 
     def ask(self, connection: http.client.HTTPConnection, headers: Mapping[str, str], **fields: Any) -> Answer:
-        """Sends a chat completion."""
         content = {"model": self.endpoint.model, "messages": [{"role": "user", "content": "Hello"}], **fields}
         sent = {**self.endpoint.headers, **headers, **_JSON}
         connection.request("POST", self.endpoint.path, _encoded(content), sent)
@@ -80,7 +77,6 @@ class Service:
 
     @contextmanager
     def each_worker(self) -> Iterator[list[http.client.HTTPConnection]]:
-        """Yields a connection to each worker."""
         found: dict[int, http.client.HTTPConnection] = {}
         with ExitStack() as stack:
             while len(found) < _WORKERS:
@@ -131,7 +127,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(measured: Mapping[str, Sequence[float | None]]) -> str:
-    """Returns a table of milliseconds by kind of change; None stands for a change that was not seen in time."""
     lines = ["| Change | changes | p50 ms | p95 ms | max ms | not seen |", "|---|---|---|---|---|---|"]
     for name, found in measured.items():
         seen = sorted(value for value in found if value is not None)
@@ -156,7 +151,6 @@ def _measure(service: Service, changes: int) -> dict[str, list[float | None]]:
 def _until_everywhere(
     service: Service, workers: Sequence[http.client.HTTPConnection], kind: Kind, number: int
 ) -> float | None:
-    """Returns the milliseconds until every worker shows the change, None after `_GIVE_UP_SECONDS`."""
     waiting = list(workers)
 
     def seen() -> bool:
@@ -215,7 +209,7 @@ def _settings(service: Service) -> Kind:
 
 
 def _prices(service: Service) -> Kind:
-    """The change of a price is seen when a request that costs more than its session's budget is refused."""
+    """A price change is seen when a request that costs more than its session's budget is refused."""
 
     def change(number: int) -> Seen:
         price, status = (_DEAR, 429) if number % 2 else (_CHEAP, 200)

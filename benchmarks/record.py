@@ -33,8 +33,8 @@ _MICROSECONDS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The CPU seconds of shipper and engine from the first record to the last row stored, those that the engine needed
-    from then on until it was quiet, and the wall seconds until the last row was stored."""
+    """CPU seconds of shipper and engine from the first record to the last row stored, the engine's from then until it
+    was quiet, and the wall seconds until the last row was stored."""
 
     shipper: float
     inserts: float
@@ -48,8 +48,6 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """The size of a table: the number of inserts that brought its rows, and its rows, bytes on disk and parts."""
-
     table: str
     inserts: int
     rows: int
@@ -86,6 +84,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=positive_number, default=3, help="into the same store (default 3)")
     parser.add_argument("--rate", type=int, default=0, help="requests a second; 0 spools all before the shipper begins")
     parser.add_argument("--same-texts", action="store_true", help="the texts of benchmarks.gateway, all the same")
+    parser.add_argument("--texts", choices=("mixed", "ascii", "latin", "cjk"), default="mixed", help="their letters")
+    parser.add_argument("--text-kilobytes", type=positive_number, help="of a request and its answer")
+    parser.add_argument("--conversation", type=positive_number, default=1, help="turns, with --text-kilobytes")
     parser.add_argument("--without-texts", action="store_true", help="of projects that keep no texts")
     parser.add_argument("--json", type=Path, help="write the figures of all rounds to this file as well")
     parser.add_argument("--views", action="store_true", help="measure each view of `ingest` alone instead")
@@ -96,7 +97,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _measure(options: argparse.Namespace, measured: Store) -> int:
     from analytics.clickhouse.migrator import migrate
-    from benchmarks.record_entries import entries
     from benchmarks.record_views import measure_views
 
     migrate()
@@ -105,22 +105,38 @@ def _measure(options: argparse.Namespace, measured: Store) -> int:
         for line in lines:
             print(line, flush=True)
         return 0
-    costs, before = [], _stored()
+    costs, before, requests = [], _stored(), 0
     with _shipper(measured.folder) as shipper:
-        for number in range(options.rounds):
-            made = entries(
-                options.requests, seed=number, same_texts=options.same_texts, texts=not options.without_texts
-            )
+        for name, made in _rounds(options):
             costs.append(_ship(measured, shipper, made, options.rate))
-            print(_line(f"round {number + 1}", costs[-1], options.requests), flush=True)
+            print(_line(name, costs[-1], len(made)), flush=True)
+            requests += len(made)
     if options.json:
-        options.json.write_bytes(msgspec.json.encode(_figures(costs, made, options.requests * options.rounds)))
+        options.json.write_bytes(msgspec.json.encode(_figures(costs, made, requests)))
     total = Cost(
         *(sum(values) for values in zip(*((c.shipper, c.inserts, c.merges, c.elapsed) for c in costs), strict=True))
     )
-    print(_line("all rounds", total, options.requests * options.rounds))
-    print("", *_lines(_tables(), options.requests * options.rounds), sep="\n")
-    return 0 if _stored() - before == options.requests * options.rounds else 1
+    print(_line("all rounds", total, requests))
+    print("", *_lines(_tables(), requests), sep="\n")
+    return 0 if _stored() - before == requests else 1
+
+
+def _rounds(options: argparse.Namespace) -> Iterator[tuple[str, Sequence[SpoolEntry]]]:
+    from benchmarks.record_entries import conversations, entries
+
+    for number in range(options.rounds):
+        name = f"round {number + 1}"
+        if options.text_kilobytes is None:
+            texts = {"same_texts": options.same_texts, "texts": not options.without_texts, "kind": options.texts}
+            yield name, entries(options.requests, seed=number, **texts)
+            continue
+        turns = options.conversation
+        talks = conversations(
+            options.requests // turns, seed=number, kilobytes=options.text_kilobytes, turns=turns, kind=options.texts
+        )
+        # One turn after the other: a client sends the next one when it has the answer.
+        for turn, made in enumerate(talks, 1):
+            yield f"{name}, turn {turn}", made
 
 
 def _figures(costs: Sequence[Cost], made: Sequence[SpoolEntry], requests: int) -> Figures:
@@ -150,7 +166,6 @@ def _line(name: str, cost: Cost, requests: int) -> str:
 
 @contextmanager
 def _shipper(folder: Path) -> Iterator[psutil.Process]:
-    """Yields the product's own shipper, once it waits for records."""
     process = processes.start([sys.executable, "manage.py", "ship_records"], log=folder / "shipper.log", folder=ROOT)
     try:
         lock, deadline = folder / "spool" / "shipper.lock", time.monotonic() + _START_SECONDS
@@ -164,7 +179,6 @@ def _shipper(folder: Path) -> Iterator[psutil.Process]:
 
 
 def _ship(measured: Store, shipper: psutil.Process, made: Sequence[SpoolEntry], rate: int) -> Cost:
-    """Spools the records, all at once or at a rate, and waits until they are stored and the store is quiet."""
     wait_for_merges()
     before = processes.cpu_seconds([shipper]), measured.cpu_seconds()
     started = _spool(measured.folder / "spool", shipper, made, rate)
@@ -176,7 +190,6 @@ def _ship(measured: Store, shipper: psutil.Process, made: Sequence[SpoolEntry], 
 
 
 def _spool(directory: Path, shipper: psutil.Process, made: Sequence[SpoolEntry], rate: int) -> float:
-    """Writes the records as a web worker does; returns the moment at which the shipper could begin."""
     from analytics.spool.writer import SpoolWriter
 
     started = time.monotonic()
@@ -204,7 +217,7 @@ def _stored() -> int:
 
 
 def _tables() -> list[TableRows]:
-    """Returns the size of each table. A table numbers the blocks that inserts bring, and merges keep the numbers."""
+    """A table numbers the blocks that inserts bring, and merges keep the numbers."""
     from analytics.clickhouse import client
 
     found = client.execute(

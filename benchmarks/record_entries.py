@@ -1,12 +1,13 @@
-"""The records that `benchmarks.record` ships: requests of 1 KB, answers of 1.5 KB, in sessions of several users."""
-
 from __future__ import annotations
 
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from analytics.traffic.texts import OWN_TEXTS, WORDS, word
@@ -21,6 +22,15 @@ _REQUESTS_PER_SESSION = 6
 _SESSIONS_PER_USER = 4
 _FAILED_SHARE = 0.02
 _TRACED_SHARE = 0.2
+MIXED = "mixed"
+_LAST_LATIN = 0x24F
+KINDS: Mapping[str, Callable[[str], bool]] = {
+    MIXED: lambda _: True,
+    "ascii": str.isascii,
+    "latin": lambda text: not text.isascii() and ord(max(text)) <= _LAST_LATIN,
+    "cjk": lambda text: 3 * sum("\u3040" <= character <= "\u9fff" for character in text) > len(text),
+}
+"""The texts by their letters: of all languages, and of one kind of letters, which are sent as UTF-8."""
 _MODELS = (
     ("openai", "gpt-4o-mini"),
     ("openai", "gpt-4o"),
@@ -29,11 +39,13 @@ _MODELS = (
 )
 
 
-def entries(count: int, *, seed: int, same_texts: bool = False, texts: bool = True) -> list[SpoolEntry]:
-    """Returns `count` records of the last seconds; another `seed` gives other requests, sessions and texts. With
-    `same_texts` all have the texts of `benchmarks.gateway`, without `texts` none has any."""
+def entries(
+    count: int, *, seed: int, same_texts: bool = False, texts: bool = True, kind: str = MIXED
+) -> list[SpoolEntry]:
+    """Returns records of the last seconds; another `seed` gives other requests, sessions and texts. With `same_texts`
+    all have the texts of `benchmarks.gateway`, without `texts` none has any."""
     chance = random.Random(seed)
-    known = sentences()
+    known = sentences(kind)
     now = time.time_ns() // 1000
     made = []
     for number in range(count):
@@ -41,22 +53,59 @@ def entries(count: int, *, seed: int, same_texts: bool = False, texts: bool = Tr
         if same_texts:
             bodies = payloads.request_body(model), payloads.answer()
         else:
-            bodies = _request(model, text(chance, known)), _answer(model, text(chance, known))
+            asked, told = text(chance, known), text(chance, known)
+            bodies = _request(model, asked, kind), _answer(model, told, kind, size=_ANSWER_BYTES)
         record = _record(number, now - (count - number) * 100, chance, provider, model)
         answered = record.outcome is Outcome.SUCCESS
         made.append(SpoolEntry(record, *(bodies[0], bodies[1] if answered else b"") if texts else ()))
     return made
 
 
-def sentences() -> list[str]:
-    """Returns the sentences of the texts that generated histories have, by the way of the product's own messages."""
+def conversations(count: int, *, seed: int, kilobytes: int, turns: int, kind: str) -> list[list[SpoolEntry]]:
+    """Returns for each turn the requests of `count` conversations. Each repeats the history before it; the last has
+    that many KB with its answer, three eighths of them in answers."""
+    chance = random.Random(seed)
+    known, now = sentences(kind), time.time_ns() // 1000
+    size = kilobytes * 1024 // turns
+    histories: list[list[dict[str, str]]] = [[] for _ in range(count)]
+    made = []
+    for turn in range(turns):
+        made.append(list[SpoolEntry]())
+        for number, history in enumerate(histories):
+            provider, model = chance.choices(_MODELS, weights=(8, 4, 2, 1))[0]
+            history.append({"role": "user", "content": _text_of(chance, known, size * 5 // 8)})
+            answer = _text_of(chance, known, size * 3 // 8)
+            record = _record(turn * count + number, now - (turns - turn) * 1_000 - number, chance, provider, model)
+            record = msgspec.structs.replace(
+                record, session_id=f"talk-{seed}-{number}", outcome=Outcome.SUCCESS, retention_days=30
+            )
+            body = _encoded({"model": model, "messages": history, "temperature": 0.2}, kind)
+            made[-1].append(SpoolEntry(record, body, _answer(model, answer, kind)))
+            history.append({"role": "assistant", "content": answer})
+    return made
+
+
+def _text_of(chance: random.Random, known: Sequence[str], size: int) -> str:
+    parts, left = list[str](), size
+    while left > 0:
+        parts.append(f"{chance.choice(known)}{word(chance.randrange(WORDS))} ")
+        left -= len(parts[-1].encode())
+    return "".join(parts)
+
+
+def sentences(kind: str = MIXED) -> list[str]:
     rows = [json.loads(line) for line in OWN_TEXTS.read_text(encoding="utf-8").splitlines()]
     contents = [message["content"] for row in rows for message in row["messages"]]
-    return [f"{one.strip('. ')}. " for content in contents if isinstance(content, str) for one in content.split(". ")]
+    found = [f"{one.strip('. ')}. " for content in contents if isinstance(content, str) for one in content.split(". ")]
+    return list(filter(KINDS[kind], found))
+
+
+def _encoded(body: Mapping[str, Any], kind: str) -> bytes:
+    # The texts of all languages are written as the clients of Python do that escape what is not ASCII.
+    return json.dumps(body, ensure_ascii=kind == MIXED).encode()
 
 
 def text(chance: random.Random, known: Sequence[str]) -> str:
-    """Returns text in sentences of a language, some of whose words are as rare as names are."""
     parts = chance.choices(known, k=_SENTENCES)
     parts.insert(chance.randrange(_SENTENCES // 4), f"{word(chance.randrange(WORDS))} {word(chance.randrange(WORDS))} ")
     return "".join(parts)
@@ -101,17 +150,18 @@ def _record(number: int, ts: int, chance: random.Random, provider: str, model: s
     )
 
 
-def _request(model: str, text: str) -> bytes:
+def _request(model: str, text: str, kind: str) -> bytes:
     messages = [
         {"role": "system", "content": "You are a helpful assistant of a shop."},
         {"role": "user", "content": ""},
     ]
     body = {"model": model, "messages": messages, "temperature": 0.2}
     messages[1]["content"] = text[: _REQUEST_BYTES - len(json.dumps(body))]
-    return json.dumps(body).encode()
+    return _encoded(body, kind)
 
 
-def _answer(model: str, text: str) -> bytes:
+def _answer(model: str, text: str, kind: str, *, size: int | None = None) -> bytes:
+    """Cuts the text so that the answer has `size` characters."""
     message = {"role": "assistant", "content": "", "refusal": None}
     body = {
         "id": "chatcmpl-0000000000000000000000",
@@ -121,5 +171,5 @@ def _answer(model: str, text: str) -> bytes:
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 250, "completion_tokens": 300, "total_tokens": 550},
     }
-    message["content"] = text[: _ANSWER_BYTES - len(json.dumps(body))]
-    return json.dumps(body).encode()
+    message["content"] = text if size is None else text[: size - len(json.dumps(body))]
+    return _encoded(body, kind)

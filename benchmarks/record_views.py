@@ -1,4 +1,4 @@
-"""Measures what each view of `ingest` costs: the same rows go through a table like it that has this view alone."""
+"""Measures what each view of `ingest` and `ingest_figures` costs: the same rows go through a table with it alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NO_VIEW = "(no view: receiving rows)"
 
 
 def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: bool) -> Iterator[str]:
-    """Yields a line for each view with the engine's CPU for each row of `ingest` and for each batch, that of its merges
-    included. What the rows cost without any view, which is in no line of a view, comes first."""
+    """Yields a line for each view with the engine's CPU for each row of `ingest` and for each batch, merges included.
+    The cost without any view comes first and is in no line of a view."""
     from analytics.clickhouse import client
 
     batches = _batches(count, batch_rows, same_texts=same_texts)
@@ -30,12 +30,13 @@ def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: b
     yield line(_NO_VIEW, without)
     views = client.execute(
         "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase()"
-        " AND engine = 'MaterializedView' AND as_select LIKE '%.ingest AS i%'"
+        " AND engine = 'MaterializedView' AND match(as_select, '[.]ingest(_figures)? AS i')"
+        " AND name != 'ingest_figures_mv'"
         " ORDER BY name"
     )
     for name, definition in views:
         # The view fills its own table, so that the views and merges behind that are in its cost.
-        probe = re.sub(r"\.ingest\b", f".{_PROBE}", definition).replace(f".{name} ", f".{name}_probe ", 1)
+        probe = re.sub(r"\.ingest(_figures)?\b", f".{_PROBE}", definition).replace(f".{name} ", f".{name}_probe ", 1)
         client.execute(probe)
         alone = _cost(measured, batches, name) - without
         client.execute(f"DROP TABLE {name}_probe")
@@ -44,7 +45,6 @@ def measure_views(measured: Store, count: int, *, batch_rows: int, same_texts: b
 
 
 def _cost(measured: Store, batches: Sequence[Mapping[str, Sequence[Any]]], name: str) -> float:
-    """Returns the CPU seconds of the engine for all batches and the merges that they cause."""
     from analytics.clickhouse import client
 
     wait_for_merges()
@@ -56,7 +56,6 @@ def _cost(measured: Store, batches: Sequence[Mapping[str, Sequence[Any]]], name:
 
 
 def _batches(count: int, batch_rows: int, *, same_texts: bool) -> list[Mapping[str, Sequence[Any]]]:
-    """Returns batches of rows of `ingest` as the shipper makes them."""
     from analytics.shipper.columns import to_columns
     from analytics.spool import names
     from analytics.spool.reader import read_stretch

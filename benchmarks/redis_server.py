@@ -1,5 +1,3 @@
-"""A Redis server for as long as a benchmark runs, kept in memory only."""
-
 from __future__ import annotations
 
 import shutil
@@ -20,7 +18,7 @@ _POLL_SECONDS = 0.05
 
 @contextmanager
 def redis_server() -> Iterator[str]:
-    """Yields the REDIS_URL of a server of the benchmark's own. Raises TimeoutError when it does not start."""
+    """Yields the REDIS_URL of the benchmark's own server. Raises TimeoutError if it does not start."""
     # The path of a socket is limited to some hundred characters, so the folder is not that of the data.
     folder = Path(tempfile.mkdtemp(prefix="bench-redis-"))
     address = folder / "redis.sock"

@@ -1,5 +1,3 @@
-"""Computes medians over the rounds, and the table of them."""
-
 from __future__ import annotations
 
 import operator
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.scenarios import MANY_STREAMS, Measured
+from benchmarks.scenarios import BURST, MANY_STREAMS, Measured
 
 _BEGIN, _END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
 _SERVING, _WHOLE = "CPU µs/request, serving process", "CPU µs/request, whole product"
@@ -29,6 +27,8 @@ _COLUMNS = [
     "60 KB / 1 KB CPU",
     "added p50 / p99 ms",
     "one connection: added p50 / p99 ms",
+    f"{BURST} more connections at once: p50 / p99 ms",
+    "of it first requests: p50 / p99 ms",
     "added TTFT p50 / p99 ms, 16 streams",
     "64 streams: CPU µs/chunk",
     "added TTFT p50 / p99 ms, 64 streams",
@@ -50,8 +50,6 @@ _PAGE_COLUMNS = [
 
 @dataclass(slots=True)
 class Outcome:
-    """All measurements of one target; `problem` is the reason why some are missing."""
-
     label: str
     version: str = "-"
     problem: str = ""
@@ -62,7 +60,6 @@ class Outcome:
         return statistics.median(found) if found else None
 
     def of_rounds(self, scenario: str, value: Callable[[Measured], float | None]) -> list[float | None]:
-        """Returns the values of the rounds in their order."""
         return [value(one) for one in self.measured.get(scenario, [])]
 
     def result(self, scenario: str, field_name: str) -> float | None:
@@ -85,7 +82,6 @@ class Outcome:
         return self.median("throughput", lambda one: one.whole_per_request)
 
     def beside_per_request(self) -> dict[str, float]:
-        """Returns the medians of the processes beside by role, in the throughput scenario."""
         rounds = [one.beside_per_request() for one in self.measured.get("throughput", [])]
         roles = list(dict.fromkeys(role for one in rounds for role in one))
         return {role: statistics.median([one.get(role, 0.0) for one in rounds]) for role in roles}
@@ -100,7 +96,6 @@ class Outcome:
 
 
 def markdown(outcomes: dict[str, Outcome], settings: str, *, for_page: bool = False) -> str:
-    """Returns the report: a table, remarks, versions, machine and date; `for_page` leaves out most columns."""
     rows = [_row(name, one, outcomes) for name, one in outcomes.items() if name != "ours-2"]
     columns = _PAGE_COLUMNS if for_page else _COLUMNS
     places = [_COLUMNS.index(column) for column in columns]
@@ -111,7 +106,6 @@ def markdown(outcomes: dict[str, Outcome], settings: str, *, for_page: bool = Fa
 
 
 def write(path: Path, report: str) -> None:
-    """Replaces the text between the markers of the page, or appends both."""
     text = path.read_text() if path.exists() else "# Performance\n"
     block = f"{_BEGIN}\n{report}\n{_END}"
     pattern = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
@@ -135,6 +129,7 @@ def _row(name: str, one: Outcome, outcomes: dict[str, Outcome]) -> list[str]:
         _times(one.median("large", lambda m: m.cpu_per_request), one.cpu_per_request, 2),
         "-" if name == "direct" else _added(one, direct, "moderate", "latency"),
         "-" if name == "direct" else _added(one, direct, "one", "latency"),
+        *(f"{_figure(one, what, 'p50')} / {_figure(one, what, 'p99')}" for what in ("latency", "first")),
         "-" if name == "direct" else _added(one, direct, "streams-16", "first_word"),
         _number(one.median("streams-64", lambda m: m.cpu_per_word), 0),
         "-" if name == "direct" else _added(one, direct, "streams-64", "first_word"),
@@ -173,7 +168,6 @@ def versions(outcomes: dict[str, Outcome]) -> str:
 
 
 def problems(outcomes: dict[str, Outcome]) -> Iterable[str]:
-    """Yields what went wrong in targets that were measured, and what failed in them."""
     for one in outcomes.values():
         if one.problem and one.measured:
             yield f"- {one.label}: {one.problem}"
@@ -182,8 +176,8 @@ def problems(outcomes: dict[str, Outcome]) -> Iterable[str]:
 
 
 def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
-    """Yields the costs of settings and changes. Each round is compared with itself: a slow machine slows both halves of
-    a round, and would shift two medians by different amounts."""
+    """Compares each round with itself: a slow machine slows both halves of a round, and would shift two medians
+    differently."""
     for name, one in outcomes.items():
         if name == "ours" or not name.startswith("ours"):
             continue
@@ -208,8 +202,8 @@ def _times_by_round(
 def by_round(
     figures: Sequence[float | None], base: Sequence[float | None], compare: Callable[[float, float], float]
 ) -> list[float]:
-    """Returns the quartiles of what `compare` makes of each figure and the base's of the same round; empty where
-    rounds are missing, or there are fewer than two."""
+    """Returns the quartiles of `compare` over figure and base of the same round; empty if rounds are missing, or fewer
+    than two."""
     if len(figures) != len(base):
         return []
     compared = [
@@ -221,7 +215,6 @@ def by_round(
 
 
 def _by_process(one: Outcome) -> str:
-    """Returns what each process of the target costs per request, such as `web worker 150, shipper 90; all 240`."""
     costs = {"web worker": one.cpu_per_request, **one.beside_per_request()}
     parts = ", ".join(f"{role} {_number(cost, 0)}" for role, cost in costs.items())
     return f"{parts}; all {_number(one.whole_per_request, 0)}"
@@ -233,14 +226,16 @@ def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None
 
 
 def _added(one: Outcome, direct: Outcome | None, scenario: str, what: str) -> str:
-    """Returns the percentile minus the mock's own percentile in the same scenario."""
-
     def difference(percentile: str) -> str:
         mine = one.result(scenario, f"{what}_{percentile}")
         bare = direct.result(scenario, f"{what}_{percentile}") if direct else None
         return "-" if mine is None or bare is None else f"{mine - bare:,.2f}"
 
     return f"{difference('p50')} / {difference('p99')}"
+
+
+def _figure(one: Outcome, what: str, percentile: str) -> str:
+    return _number(one.result("burst", f"{what}_{percentile}"), 1)
 
 
 def _number(value: float | None, digits: int) -> str:

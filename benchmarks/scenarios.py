@@ -1,5 +1,3 @@
-"""The load on every target, and the run of one scenario of one round."""
-
 from __future__ import annotations
 
 import json
@@ -22,6 +20,7 @@ STREAM_EVENTS = 100
 EVENTS_PER_SECOND = 50.0
 MODERATE_RATE = 300.0
 MANY_STREAMS = 1024
+BURST = 128
 SMALL_BYTES = 1024
 LARGE_BYTES = 60_000
 
@@ -32,22 +31,18 @@ _QUIET_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One kind of load. With `rate` 0 it is a closed loop; with `streams` every connection requests paced streams."""
-
     name: str
     connections: int
     rate: float = 0.0
     body_bytes: int = SMALL_BYTES
     streams: bool = False
+    burst: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one scenario of one round.
-
-    `result` is the driver's. `cpu_seconds` are those of the serving processes in its window. `beside` has those of the
-    target's other processes by role, from before the first request until they have nothing left to do.
-    """
+    """`result` is the driver's. `cpu_seconds` are those of the serving processes in its window. `beside` has those of
+    the target's other processes by role, from before the first request until they have nothing left to do."""
 
     result: dict[str, Any]
     cpu_seconds: float
@@ -56,42 +51,38 @@ class Measured:
 
     @property
     def cpu_per_request(self) -> float | None:
-        """Returns the CPU time per request in microseconds."""
         done = self.result["requests"]
         return self.cpu_seconds / done * 1e6 if done else None
 
     @property
     def cpu_per_word(self) -> float | None:
-        """Returns the CPU microseconds per streamed chunk; the cost of opening the stream is spread over its chunks."""
+        """The cost of opening the stream is spread over its chunks."""
         words = self.result["words"]
         return self.cpu_seconds / words * 1e6 if words else None
 
     @property
     def delivered(self) -> float:
-        """Returns the words that arrived as a share of those that the mock's pace makes due, at most 1."""
         words: float = self.result["words_per_second"]
         return min(1.0, words / (MANY_STREAMS * EVENTS_PER_SECOND))
 
     def beside_per_request(self) -> dict[str, float]:
-        """Returns the CPU microseconds of each role per request: of every request sent, because each left work."""
+        """Divides by every request sent, because each left work."""
         sent = self.result["sent"]
         return {role: seconds / sent * 1e6 for role, seconds in self.beside.items()} if sent else {}
 
     @property
     def whole_per_request(self) -> float | None:
-        """Returns the CPU microseconds of all processes of the target per request."""
         serving = self.cpu_per_request
         return None if serving is None else serving + sum(self.beside_per_request().values())
 
 
 def scenarios(connections: int, rate: float = 0.0) -> list[Scenario]:
-    """Returns the scenarios. `rate` is the requests per second of the throughput scenario, in place of a closed
-    loop."""
     return [
         Scenario("throughput", connections, rate=rate),
         Scenario("large", connections, body_bytes=LARGE_BYTES),
         Scenario("moderate", 16, rate=MODERATE_RATE),
         Scenario("one", 1),
+        Scenario("burst", 16, burst=BURST),
         Scenario("streams-16", 16, streams=True),
         Scenario("streams-64", 64, streams=True),
         Scenario("streams-many", MANY_STREAMS, streams=True),
@@ -100,7 +91,7 @@ def scenarios(connections: int, rate: float = 0.0) -> list[Scenario]:
 
 def run(scenario: Scenario, target: Target, endpoint: Endpoint, *, seconds: float, rate: float) -> Measured:
     """Runs the driver on its core, and returns when the target has done all that its requests left behind. Raises
-    RuntimeError when the driver fails, or the target does not come to rest."""
+    RuntimeError if the driver fails or the target does not come to rest."""
     plan = Plan(
         endpoint.port,
         endpoint.path,
@@ -108,6 +99,7 @@ def run(scenario: Scenario, target: Target, endpoint: Endpoint, *, seconds: floa
         endpoint.headers,
         endpoint.fields,
         connections=scenario.connections,
+        burst=scenario.burst,
         seconds=seconds,
         rate=rate,
         body_bytes=scenario.body_bytes,
@@ -138,8 +130,8 @@ def _cpu_seconds(beside: dict[str, list[psutil.Process]]) -> dict[str, float]:
 
 
 def _wait_until_at_rest(target: Target, beside: dict[str, list[psutil.Process]]) -> None:
-    """Waits until the target owes no work and its other processes use next to nothing: the merges that follow inserts
-    belong to the price of a request, and would disturb the next measurement. Raises RuntimeError after minutes."""
+    """Waits until the target owes no work and its other processes use next to nothing: merges after inserts belong to
+    the price of a request, and would disturb the next measurement. Raises RuntimeError after minutes."""
     every = [one for of_role in beside.values() for one in of_role]
     deadline, quiet = time.monotonic() + _STORED_SECONDS, not every
     while not quiet:
@@ -152,12 +144,10 @@ def _wait_until_at_rest(target: Target, beside: dict[str, list[psutil.Process]])
 
 
 def load_cores(target: Target) -> set[int]:
-    """Returns the driver's cores: the mock's core, or both where two workers use the other one too."""
     return _all_cores() if target.name == "ours-2" else _one(LOAD_CORE)
 
 
 def pin(target: Target) -> None:
-    """Gives the target's serving processes their core; its other processes share the load's."""
     both = target.name == "ours-2"
     processes.pin(target.serving(), _all_cores() if both else _one(GATEWAY_CORE))
     beside = [one for of_role in target.beside().values() for one in of_role]

@@ -48,8 +48,6 @@ _LARGE_ANSWER_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """A process's resources at one moment."""
-
     pid: int
     pss: int
     files: int
@@ -57,16 +55,13 @@ class Sample:
 
 @dataclass
 class Watched:
-    """The samples of every role in order of time, and the spool's bytes."""
-
     roles: dict[str, list[Sample]] = field(default_factory=dict)
     spool: list[int] = field(default_factory=list)
 
 
 @dataclass
 class Sent:
-    """The counts of the requests: `answered` ones, of which clients left `abandoned` ones in the middle, and `failed`
-    ones."""
+    """`abandoned` are those of the `answered` requests that clients left in the middle."""
 
     answered: int = 0
     abandoned: int = 0
@@ -92,7 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def problems(watched: Watched, sent: Sent, recorded: int) -> list[str]:
-    """Returns the violations of bounds, a sentence each."""
     found = [problem for role, samples in watched.roles.items() for problem in _problems_of(role, samples)]
     if watched.spool and watched.spool[-1] > MAX_SPOOL_BYTES:
         found.append(f"the spool holds {watched.spool[-1]:,} bytes when all should be shipped")
@@ -135,7 +129,6 @@ def _problems_of(role: str, samples: Sequence[Sample]) -> list[str]:
 
 
 def _quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
-    """Returns the first quarter after the warm-up, and the last."""
     warm = samples[int(len(samples) * _WARM_UP) :]
     size = max(1, len(warm) // 4)
     return warm[:size], warm[-size:]
@@ -169,8 +162,8 @@ async def _soak(endpoint: Endpoint, var_dir: Path, seconds: float, rate: float) 
 
 
 async def _ask(session: aiohttp.ClientSession, endpoint: Endpoint, number: int, sent: Sent) -> None:
-    """Sends one request: every second streams, every tenth of all is left after its first bytes, one of 500 is large,
-    and one of 1,000 has a large answer."""
+    """Every second request streams, every tenth is left after its first bytes, one of 500 is large, and one of 1,000
+    has a large answer."""
     streams, leaves = number % 2 == 0, number % 10 == 0
     # A message of such a size would be refused, so the size is in another field, which is passed on.
     more: dict[str, Any] = {"metadata": {"filling": "x" * _LARGE_BYTES}} if number % 500 == 499 else {}
@@ -226,7 +219,6 @@ def _spool_bytes(var_dir: Path) -> int:
 
 
 async def _recorded(endpoint: Endpoint, headers: Mapping[str, str], sent: Sent) -> int:
-    """Returns the number of requests in the log, once it holds all or no longer gains any."""
     url = f"http://127.0.0.1:{endpoint.port}/api/llm/requests?limit=1"
     expected, count = sent.answered + sent.abandoned, -1
     deadline = time.monotonic() + _SETTLE_SECONDS

@@ -21,7 +21,6 @@ INDEXES = {
 
 
 def narrowed(term: str) -> tuple[str, dict[str, Any]]:
-    """Returns the conditions that a search for a folded term had."""
     if len(term) > 3:
         return f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, 'ngrams(4)')", {"letters": _some(_runs(term, 4))}
     if len(term) == 3:

@@ -51,8 +51,6 @@ _Texts = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU of the engine in µs a row until the last row is stored, and then until all are one part; bytes on disk."""
-
     insert: float
     merge: float
     size: float
@@ -60,8 +58,6 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """The medians of the engine's CPU in ms for a page of matches, and how often counts differed."""
-
     kind: str
     letters: float
     words: float
@@ -116,7 +112,6 @@ def _measure(options: argparse.Namespace, measured: Store) -> list[Searches]:
 
 
 def _paragraphs(folder: Path | None) -> list[list[str]]:
-    """Returns the paragraphs of each file."""
     if folder is None:
         from benchmarks.record_entries import sentences
 
@@ -126,7 +121,6 @@ def _paragraphs(folder: Path | None) -> list[list[str]]:
 
 
 def _own_texts(chance: random.Random, files: Sequence[list[str]]) -> Iterator[_Texts]:
-    """Yields prompts and completions without end; each has the texts of one file, and a number of its own."""
     sizes = [len(lines) for lines in files]
     while True:
         lines = chance.choices(files, weights=sizes)[0]
@@ -135,7 +129,6 @@ def _own_texts(chance: random.Random, files: Sequence[list[str]]) -> Iterator[_T
 
 
 def _equal_texts() -> Iterator[_Texts]:
-    """Yields the texts of `benchmarks.gateway` without end."""
     from analytics.shipper.texts import completion_text, prompt_text
 
     prompt = prompt_text(payloads.request_body(payloads.MODEL)).decode()
@@ -143,7 +136,6 @@ def _equal_texts() -> Iterator[_Texts]:
 
 
 def _batches(rows: int, chance: random.Random, texts: Iterator[_Texts]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yields rows in the order of their times."""
     start = datetime.now(UTC) - timedelta(milliseconds=rows)
     expiry = (start + timedelta(days=30)).date()
     made = []
@@ -168,7 +160,6 @@ def _text(chance: random.Random, lines: Sequence[str], length: int) -> str:
 
 
 def _print_costs(measured: Store, batches: Sequence[Sequence[tuple[Any, ...]]], alike: str) -> None:
-    """Fills all three tables, and prints what that cost."""
     sizes = [len(row[4]) + len(row[5]) for rows in batches for row in rows]
     costs = {name: _cost(measured, name, batches, len(sizes), alike) for name in (_NO_INDEX, _LETTERS, _WORDS)}
     print(f"{len(sizes):,} rows of {statistics.mean(sizes):,.0f} characters, {alike}", "", sep="\n")
@@ -237,7 +228,6 @@ def _fragments(kind: _Kind, chance: random.Random, texts: Sequence[str], count: 
 
 
 def _search(measured: Store, kind: str, fragments: Sequence[str]) -> Searches:
-    """Asks for a page of matches in each table, and how many there are."""
     from analytics.queries.search import _fold
 
     times: dict[str, list[float]] = {_LETTERS: [], _WORDS: [], _NO_INDEX: []}
@@ -255,7 +245,6 @@ def _search(measured: Store, kind: str, fragments: Sequence[str]) -> Searches:
 
 
 def _ask(table: str, term: str, what: str, end: str = "") -> list[tuple[Any, ...]]:
-    """Asks a table for a term by its own indexes, as the product does or did."""
     from analytics.clickhouse import client
     from analytics.clickhouse.text_index import TEXT
     from analytics.queries.search import _INDEX_FIRST, _indexed, _look_up
@@ -277,8 +266,8 @@ def _ask(table: str, term: str, what: str, end: str = "") -> list[tuple[Any, ...
 
 
 def _cpu(measured: Store, ask: Callable[[], object], *, at_least: float) -> float:
-    """Returns the engine's CPU in ms. The kernel counts it in steps of 10, so that as many calls are made as take
-    `at_least` seconds; the first call, which may fill caches, does not count then."""
+    """Returns the engine's CPU in ms. The kernel counts it in steps of 10 ms, so calls repeat for `at_least` seconds;
+    the first call, which may fill caches, does not count then."""
     if at_least:
         ask()
     before, calls, started = measured.cpu_seconds(), 0, time.monotonic()
@@ -317,7 +306,6 @@ def _phrase(chance: random.Random, text: str) -> str:
 
 
 def _ends(chance: random.Random, text: str) -> str:
-    """Returns the last letter of a word and the first three of the next."""
     words = text.split()
     place = chance.randrange(max(len(words) - 1, 1))
     pair = words[place : place + 2]

@@ -36,8 +36,6 @@ TIMEOUTS = Timeouts()
 
 
 class Upstream(asyncio.Protocol):
-    """Answers every request with the same bytes."""
-
     def __init__(self) -> None:
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
@@ -63,7 +61,6 @@ def serve(pipe: Connection) -> None:
 
 
 async def one_round(transport: Transport, url: str, requests: int, parallel: int) -> float:
-    """Returns the CPU microseconds of this process per request."""
     headers = {"content-type": "application/json", "authorization": "Bearer benchmark"}
 
     async def lane() -> None:

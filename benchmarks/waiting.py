@@ -1,5 +1,3 @@
-"""Waits for a condition, with a limit and a reason to give up."""
-
 from __future__ import annotations
 
 import time
@@ -10,8 +8,6 @@ _SHIP_SECONDS = 600.0
 
 
 def wait_until(condition: Callable[[], bool], failure: str, *, seconds: float, pause: float = 0.05) -> None:
-    """Returns when the condition holds, looked at every `pause` seconds. Raises TimeoutError with `failure` after
-    `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -20,7 +16,6 @@ def wait_until(condition: Callable[[], bool], failure: str, *, seconds: float, p
 
 
 def wait_until_shipped(spool: Path) -> None:
-    """Returns when the store has all records of the spool. Raises TimeoutError after ten minutes."""
     from analytics.shipper.spool_status import read_status
 
     wait_until(

@@ -1,4 +1,4 @@
-"""The ASGI application: Channels routes the gateway and the agent's chats past Django, Django serves the rest."""
+"""Channels routes the gateway and the agent's chats past Django, and Django serves the rest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""The Celery application; `manage.py celery_worker` runs it with beat."""
-
 from __future__ import annotations
 
 import logging
@@ -50,5 +48,5 @@ def _check_keys(**_: Any) -> None:
 
 @setup_logging.connect(weak=False)
 def _keep_our_log(loglevel: int, **_: Any) -> None:
-    """Leaves the log as Django's settings have set it up: Celery would add handlers with formats of its own."""
+    """Keeps the log as Django's settings set it up: Celery would add handlers with formats of its own."""
     logging.getLogger("celery").setLevel(loglevel)

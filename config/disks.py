@@ -1,5 +1,3 @@
-"""The folders that the service fills, and the file systems that they are on."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +7,6 @@ from django.conf import settings
 
 
 def folders() -> Iterator[tuple[str, Path]]:
-    """Yields each folder by name: variables first, then what embedded stores keep, which may be mounted or linked."""
     for name in ("VAR_DIR", "SPOOL_DIR", "GATEWAY_FILE_DIR"):
         yield name, getattr(settings, name)
     database = settings.DATABASES["default"]
@@ -22,12 +19,10 @@ def folders() -> Iterator[tuple[str, Path]]:
 
 
 def existing(folder: Path) -> Path:
-    """Returns the folder, or the nearest one above it that is there; `serve` makes those that are missing."""
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def disks() -> dict[str, Path]:
-    """Returns a folder on each file system, by the name of the first that is on it."""
     found: dict[int, tuple[str, Path]] = {}
     for name, folder in folders():
         path = existing(folder)

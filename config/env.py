@@ -2,7 +2,7 @@
 
 Each variable can also be given as `NAME_FILE`, the file that holds it (secrets of Docker, Kubernetes and systemd), or
 as `NAME_COMMAND`, a command that prints it (`vault`, the clouds' own programs). Either is read once for a process and
-for those that are forked from it, and again by `read_again`.
+its forks, and again by `read_again`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _given: dict[str, str] = {}
 
 
 class InvalidVariable(ImproperlyConfigured):
-    """The operator's environment is wrong. The message is one line that names the variable and what it has to be."""
+    """The operator's environment is wrong. The message is one line with the variable and its expected value."""
 
 
 def report_in_one_line() -> None:
-    """Ends a process that an InvalidVariable stops with its message, without a traceback, whatever program it runs."""
+    """Ends any program that an InvalidVariable stops with its message, without a traceback."""
     report = sys.excepthook
 
     def report_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
@@ -50,17 +50,18 @@ def report_in_one_line() -> None:
 
 
 def read_again() -> dict[str, str]:
-    """Reads the files and runs the commands of all variables that were given by one, and returns those that changed.
+    """Reads all variables given by files and commands again, and returns those that changed.
 
-    Raises InvalidVariable when one cannot be read.
+    Raises InvalidVariable if one cannot be read.
     """
     return {name: fresh for name, former in _given.items() if (fresh := _from_outside(name)) != former}
 
 
 def give(values: Mapping[str, str]) -> dict[str, str]:
-    """Sets what `read_again` has returned, here or in another process, for the settings that are read from now on.
+    """Sets the values of `read_again`, here or in another process, for settings that are read from now on.
 
-    Returns the values of the same variables before."""
+    Returns the former values of these variables.
+    """
     former = {name: _given[name] for name in values if name in _given}
     _given.update(values)
     return former
@@ -106,7 +107,6 @@ def _from_file(name: str, file: str) -> str:
 
 
 def _from_command(name: str, command: str) -> str:
-    """Returns what the shell command prints. What it says on standard error stands in the log beside the refusal."""
     variable = f"Environment variable {name}_COMMAND"
     try:
         ran = subprocess.run(  # noqa: S602 - the operator's own command, with pipes where they want them
@@ -171,7 +171,6 @@ def number(name: str, default: float, *, minimum: float | None = None, maximum: 
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
-    """Returns the member of `allowed` that the variable names in any letter case."""
     spelling = {option.lower(): option for option in allowed}
 
     def convert(raw: str) -> str:
@@ -183,8 +182,6 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 
 def matching(name: str, default: str, pattern: str, expected: str) -> str:
-    """Returns a text that the regular expression matches as a whole; `expected` says in words what those are."""
-
     def convert(raw: str) -> str:
         if not re.fullmatch(pattern, raw):
             raise ValueError(f"expected {expected}")
@@ -198,7 +195,7 @@ def strings(name: str, default: list[str]) -> list[str]:
 
 
 def origins(name: str) -> list[str]:
-    """Returns origins of web pages as browsers send them (`https://app.example.com`), or `*`; none by default."""
+    """Returns origins as browsers send them (`https://app.example.com`), or `*`; none by default."""
 
     def convert(raw: str) -> list[str]:
         found = [item.strip() for item in raw.split(",") if item.strip()]
@@ -218,9 +215,9 @@ def path(name: str, default: T) -> Path | T:
 
 
 def make_folder(name: str, folder: Path) -> None:
-    """Makes a folder at or below the one that the variable `name` holds, where it is missing.
+    """Makes a missing folder at or below the one that the variable `name` holds.
 
-    Raises InvalidVariable where that cannot be done, or where this user may not write into the folder.
+    Raises InvalidVariable if that fails, or if this user may not write into the folder.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -233,8 +230,6 @@ def make_folder(name: str, folder: Path) -> None:
 
 
 def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
-    """Returns an address whose scheme is one of `schemes`, or None when the variable is unset."""
-
     def convert(raw: str) -> str | None:
         try:
             parts = urlsplit(raw)
@@ -250,13 +245,11 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
 
 
 def parsed(name: str, convert: Callable[[str], T], default: T) -> T:
-    """Returns what `convert` makes of the variable. It raises ValueError with what was expected, never what was
-    found."""
+    """`convert` raises ValueError with what it expected, never with what it found, which may be secret."""
     return _read(name, default, convert)
 
 
 def secret(name: str) -> str | None:
-    """Returns a secret, or None when it is unset."""
     return _read(name, None, str)
 
 

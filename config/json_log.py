@@ -41,8 +41,6 @@ role = Path(sys.argv[0]).stem if len(sys.argv) < 2 or not sys.argv[0].endswith("
 
 
 class JsonFormatter(LibraryFormatter):
-    """Formats a record as one line of JSON. `extra` of the call stands beside the usual names."""
-
     def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger", "process": "pid", "exc_info": "exception"}
         super().__init__(
@@ -65,8 +63,6 @@ _FORMATTER = JsonFormatter()
 
 
 class JsonLines(io.TextIOWrapper):
-    """A standard stream whose lines are JSON: what is no JSON yet is wrapped, at `level`."""
-
     def __init__(self, stream: Any, level: int) -> None:
         super().__init__(stream.buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._level = level
@@ -74,7 +70,6 @@ class JsonLines(io.TextIOWrapper):
         atexit.register(self._end)
 
     def _end(self) -> None:
-        """Writes what is left of a last line that has no end."""
         if self._rest:
             self.write("\n")
 
@@ -85,7 +80,6 @@ class JsonLines(io.TextIOWrapper):
 
 
 def as_json(line: str, writer: str, level: int = logging.WARNING) -> str:
-    """Returns a line of the process `writer` as a line of the log. A line that is an object of JSON stays as it is."""
     if line.startswith("{"):
         try:
             json.loads(line)
@@ -100,7 +94,6 @@ def as_json(line: str, writer: str, level: int = logging.WARNING) -> str:
 
 
 def begin() -> None:
-    """Makes JSON of whatever this process writes to standard error, unless a terminal shows it to a person."""
     if isinstance(sys.stderr, io.TextIOWrapper) and not sys.stderr.isatty():
         sys.stderr = JsonLines(sys.stderr, logging.WARNING)
     report = sys.excepthook
@@ -117,14 +110,13 @@ def begin() -> None:
 
 
 def _report(event: str, error: BaseException | None) -> None:
-    """Writes an exception that nobody has caught, without the logging that may not be set up or may have failed."""
+    """Writes an uncaught exception without logging, which may not be set up or may have failed."""
     told = None if error is None else (type(error), error, error.__traceback__)
     line = _FORMATTER.format(logging.LogRecord("config", logging.CRITICAL, "", 0, event, None, told))
     os.write(2, f"{line}\n".encode())
 
 
 def _named(template: str, arguments: Any) -> dict[str, Any]:
-    """Returns the values of a message's template by the names that stand before them."""
     if not isinstance(arguments, tuple):
         return {}
     names = [found[1] for found in _CONVERSION.finditer(template) if not found[0].endswith("%%")]
@@ -132,7 +124,6 @@ def _named(template: str, arguments: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of JSON: numbers and truth values as they are, all else as text."""
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)

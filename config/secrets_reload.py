@@ -1,7 +1,7 @@
-"""Takes new values of variables that files or commands give into the settings of a running process.
+"""Applies new values of variables given by files or commands to the settings of a running process.
 
-Django's settings are one object that the code reads when it needs a value, so new values are set there. Connections
-that are open stay as they are; those of `serve`'s children end with the children, which are replaced.
+Code reads Django's settings object whenever it needs a value, so new values are set there. Open connections stay
+unchanged; those of `serve`'s children end with the children, which are replaced.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PACKAGE = "config.settings"
 
 
 def apply(values: Mapping[str, str]) -> dict[str, str]:
-    """Reads the settings anew with these values of `env.read_again`, and returns the former values.
+    """Reads the settings again with these values of `env.read_again`, and returns the former values.
 
-    Raises InvalidVariable and changes nothing when they are not what a setting expects.
+    Raises InvalidVariable and changes nothing if a setting refuses its value.
     """
     former = env.give(values)
     try:
@@ -44,7 +44,6 @@ def apply(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read_settings() -> dict[str, Any]:
-    """Returns the settings of modules that are imported anew and forgotten again."""
     config = sys.modules["config"]
     former = {name: module for name, module in sys.modules.items() if f"{name}.".startswith(f"{_PACKAGE}.")}
     _forget_settings()

@@ -1,5 +1,3 @@
-"""The paths that Django serves; the gateway's paths are in `config/asgi.py`."""
-
 from __future__ import annotations
 
 from django.contrib import admin

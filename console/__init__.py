@@ -1,1 +1,1 @@
-"""The operators' pages: a folder for each page or small subject, with its templates and its static files."""
+"""The operators' pages: one folder per page or subject, with its templates and static files."""

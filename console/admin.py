@@ -1,4 +1,4 @@
-"""Imports all modules of the console when Django looks for admins: a page registers itself when it is imported."""
+"""Django's autodiscovery of admins imports this module, which imports every page: a page registers itself on import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Projects, members, keys and accounts in the admin. The console's pages make and change keys and memberships."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
@@ -46,8 +44,6 @@ _HOST_MARKS = {"serving": "good", "silent": "bad", "left": "neutral"}
 
 @admin.register(Host)
 class HostAdmin(RightsAdmin):
-    """The hosts that run `serve`, for superusers. Who deletes one that is gone for good ends the alert about it."""
-
     project_lookup: ClassVar[str] = ""
     list_display = ["name", "state", "seen_at", "version", "ready", "in_flight", "unshipped", "not_up", "started_at"]
     search_fields = ["name"]
@@ -104,8 +100,6 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class PersonAdmin(RightsAdmin, PeopleAdmin):
-    """The admin of accounts. A staff account may sign in to the admin, and its memberships decide what it shows."""
-
     project_lookup = ""
     filter_horizontal = ()
     list_filter = ["is_staff", "is_superuser", "is_active"]

@@ -1,5 +1,3 @@
-"""The limits of one caller, an API key or an end user, as the gateway keeps them in memory, and their bounds."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,8 +11,10 @@ MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES = 20, 10
 
 @dataclass(frozen=True, slots=True)
 class CallerLimits:
-    """The limits of a caller (docs/limits.md); a limit that is None does not exist. `set_at_us` is the time of the last
-    change in microseconds: spend before it may not have been counted."""
+    """A caller's limits (docs/limits.md); None is unlimited.
+
+    `set_at_us` is the time of the last change in microseconds: spend before it may not have been counted.
+    """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -25,6 +25,5 @@ class CallerLimits:
 
     @property
     def is_set(self) -> bool:
-        """True if any limit exists."""
         rates = (self.requests_per_minute, self.tokens_per_minute, self.concurrent_requests)
         return any(limit is not None for limit in (*rates, self.monthly_budget_usd, self.total_budget_usd))

@@ -1,4 +1,4 @@
-"""Takes long lists apart: databases bound how many values a query names, and one that names few locks few rows."""
+"""Splits long lists: databases bound the values per query, and short lists lock few rows at a time."""
 
 from __future__ import annotations
 
@@ -11,5 +11,4 @@ IDS_AT_ONCE = 500
 
 
 def chunks(items: Sequence[_Item], size: int = IDS_AT_ONCE) -> Iterator[Sequence[_Item]]:
-    """Yields the items in their order, `size` at a time."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -16,6 +16,7 @@ Apps add their own below these. Statuses, types and codes are in docs/errors.md.
 
 from __future__ import annotations
 
+import builtins
 import errno
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -25,29 +26,47 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class ApplicationError(Exception):
-    """A failure with an HTTP status and the `{"error": {message, type, code}}` envelope.
+    """A failure with an HTTP status and an `{"error": {message, type, code}}` envelope.
 
-    `headers` go out with the response; `details` (field → messages) only on the management API.
+    `values` fill the kind's `text`; without a text, the single value is the message. `headers` go out with the
+    response, `details` (field → messages) only on the management API.
     """
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "api_error"
     code: str = "internal_error"
+    text: ClassVar[str] = "{}"
+    field: ClassVar[str] = ""
 
     def __init__(
         self,
-        message: str,
-        *,
+        *values: object,
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
         details: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        problem = self.text.format(*values)
+        if self.field:
+            details = {self.field: [problem], **(details or {})}
+        message = f"{self.field}: {problem}" if self.field else problem
         super().__init__(message)
         self.message = message
         if code is not None:
             self.code = code
         self.headers: Mapping[str, str] = headers or {}
         self.details = details
+
+    @classmethod
+    def of_field(cls, field: str, problem: str) -> Self:
+        return cls(f"{field}: {problem}", details={field: [problem]})
+
+    @classmethod
+    def kind(cls, code: str, text: str = "{}", *, field: str = "", status: int | None = None) -> builtins.type[Self]:
+        """Returns a subclass with its own code. `text` is the message with a place for each value; with `field` it is
+        that field's problem, which message and details name."""
+        name = f"{''.join(map(str.capitalize, code.split('_')))}Error"
+        given = {"code": code, "text": text, "field": field, "status": status or cls.status}
+        return builtins.type(name, (cls,), {**given, "__module__": cls.__module__})
 
     def envelope(self) -> dict[str, dict[str, Any]]:
         return {"error": {"message": self.message, "type": self.type, "code": self.code}}
@@ -58,11 +77,6 @@ class ValidationError(ApplicationError):
     type = "invalid_request_error"
     code = "invalid_value"
 
-    @classmethod
-    def of_field(cls, field: str, problem: str) -> Self:
-        """Returns the error of one field, which its message and its details name."""
-        return cls(f"{field}: {problem}", details={field: [problem]})
-
 
 class UnknownHostError(ValidationError):
     code = "host_not_allowed"
@@ -71,10 +85,7 @@ class UnknownHostError(ValidationError):
 class BodyTooLargeError(ValidationError):
     status = 413
     code = "body_too_large"
-
-    def __init__(self, limit: int) -> None:
-        """Makes the error for a body that is larger than `limit` bytes."""
-        super().__init__(f"The body is larger than {limit} bytes.")
+    text = "The body is larger than {} bytes."
 
 
 class CompressedBodyError(ValidationError):

@@ -1,7 +1,7 @@
-"""The ledger of a budget: conditional updates of one row, so that no number of workers spends more than it may.
+"""The ledger of a budget: conditional updates of one row, so concurrent workers never overspend.
 
-What a request may cost at most is reserved before it is sent, and what it did cost is booked afterwards. The row has
-the columns `spent_usd` and `reserved_usd`, and one with the limit.
+A request's maximum cost is reserved before it is sent, and its actual cost is booked afterwards. The row has the
+columns `spent_usd`, `reserved_usd` and one with the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLACES = 10
 
 
 class SumOfDollars(Sum):
-    """The sum of a column of dollars, exact on SQLite too: of integers, in units of the last place; None of nothing."""
+    """Sums a column of dollars exactly, on SQLite too, as integers in units of the last place; None without rows."""
 
     def __init__(self, name: str, **options: Any) -> None:
         one = Value(Decimal(10**_PLACES), DecimalField(max_digits=20, decimal_places=0))
@@ -32,15 +32,13 @@ class SumOfDollars(Sum):
 
 
 def reserve(row: QuerySet[Any], amount: Decimal, *, limit: str) -> bool:
-    """Reserves what a request may cost at most. Returns False where the row has no room for it below its column
-    `limit`."""
+    """Reserves a request's maximum cost. Returns False if the row has no room below its column `limit`."""
     needed = row.annotate(needed=Round(F("spent_usd") + F("reserved_usd") + amount, _PLACES))
     there_is_room = needed.filter(needed__lte=F(limit))
     return bool(there_is_room.update(reserved_usd=Round(F("reserved_usd") + amount, _PLACES)))
 
 
 def settle(row: QuerySet[Any], *, reserved: Decimal, cost: Decimal) -> None:
-    """Books what a request cost in place of what was reserved for it."""
     row.update(
         spent_usd=Round(F("spent_usd") + cost, _PLACES), reserved_usd=Round(F("reserved_usd") - reserved, _PLACES)
     )

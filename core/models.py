@@ -1,5 +1,3 @@
-"""Projects, their API keys, and the people who work in them."""
-
 from __future__ import annotations
 
 import uuid
@@ -21,8 +19,6 @@ NAME_CHARACTERS = 100
 
 
 class Project(models.Model):
-    """A project, the tenant to which all other rows belong."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=NAME_CHARACTERS, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -41,7 +37,7 @@ def _budget(**options: Any) -> Any:
 
 
 class Limited(models.Model):
-    """The columns of whoever has limits of its own (docs/limits.md). A limit that is null does not exist."""
+    """The columns of limits (docs/limits.md); null is unlimited."""
 
     monthly_budget_usd = _budget(help_text="Per calendar month, UTC.")
     total_budget_usd = _budget(help_text="In all.")
@@ -56,8 +52,7 @@ class Limited(models.Model):
 
 
 class Team(Limited):
-    """A team, a level between a project and its API keys: its limits hold for all its keys together. A team has no
-    teams in it."""
+    """A level between a project and its API keys: its limits hold for all its keys together. Teams do not nest."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="teams")
     name = models.CharField(max_length=NAME_CHARACTERS)
@@ -74,7 +69,7 @@ class Team(Limited):
 
 
 class ApiKey(Limited):
-    """An API key of one project. The key itself is shown once and never stored."""
+    """The key itself is shown once and never stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=NAME_CHARACTERS)
@@ -109,8 +104,6 @@ class ApiKey(Limited):
 
 
 class Membership(models.Model):
-    """The role of a person in a project. Superusers need no role: they have every right in all projects."""
-
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     # The role that counts: the higher one of that given by hand and that of the person's groups at a sign-in provider.
@@ -134,8 +127,8 @@ class Membership(models.Model):
 
 
 class TeamMember(models.Model):
-    """A person of the project in one of its teams. A lead sees the keys of the team and what each has spent; nobody has
-    another right by being in a team. Who leaves the project leaves its teams."""
+    """A project member in one of its teams. A lead sees the team's keys and their spend; being in a team gives no other
+    right. Leaving the project leaves its teams."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="members")
     membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="teams")
@@ -150,8 +143,6 @@ class TeamMember(models.Model):
 
 
 class SignInIdentity(models.Model):
-    """A person at an OpenID provider, whose sign-ins open this account."""
-
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_identities")
     # The provider's name in OIDC_PROVIDERS, and the claim `sub`: at most 255 characters by OpenID Connect.
     provider = models.CharField(max_length=32)
@@ -171,8 +162,6 @@ class SignInIdentity(models.Model):
 
 
 class PersonSession(AbstractBaseSession):
-    """A browser's session, with the account that is signed in; null before that."""
-
     account_id = models.BigIntegerField(null=True, db_index=True)
 
     class Meta(AbstractBaseSession.Meta):
@@ -180,9 +169,9 @@ class PersonSession(AbstractBaseSession):
 
 
 class SecondFactor(ThrottlingMixin, Device):  # type: ignore[misc]  # django-otp has no types
-    """The app that makes a person's codes for logins with a password (TOTP, RFC 6238).
+    """The app that makes a person's codes for password logins (TOTP, RFC 6238).
 
-    Each wrong code doubles the pause until the next is looked at.
+    Each wrong code doubles the pause until the next is checked.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor")
@@ -204,13 +193,11 @@ class SecondFactor(ThrottlingMixin, Device):  # type: ignore[misc]  # django-otp
         return str(self.user)
 
     def get_throttle_factor(self) -> int:
-        """Returns the seconds after the first wrong code."""
+        """Returns the pause in seconds after the first wrong code."""
         return 1
 
 
 class RecoveryCode(models.Model):
-    """A code that stands once for one of the app."""
-
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
     # The SHA-256 of the code, hexadecimal. A code has 80 random bits, so a slow hash would only add latency.
     code_hash = models.CharField(max_length=64)
@@ -224,9 +211,6 @@ class RecoveryCode(models.Model):
 
 
 class EncryptionCanary(models.Model):
-    """The encryption canary: one row that is encrypted with the installation's keys. A process that cannot read it has
-    different keys."""
-
     token = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -241,7 +225,7 @@ class EncryptionCanary(models.Model):
 
 
 class FirstKey(models.Model):
-    """The key of the first start. While it has not been shown, the next start makes another."""
+    """The key of the first start. Until it has been shown, the next start makes another."""
 
     api_key = models.OneToOneField(ApiKey, on_delete=models.CASCADE)
     shown_at = models.DateTimeField(null=True)
@@ -254,8 +238,8 @@ class FirstKey(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One change that somebody made through the API, a page or a command. Entries are only ever added; they go with
-    their project. `changes` has [before, after] by field, without secrets."""
+    """One change made through the API, a page or a command. Entries are only added, and are deleted with their project.
+    `changes` has [before, after] by field, without secrets."""
 
     class Via(models.TextChoices):
         API = "api", "API"

@@ -1,5 +1,3 @@
-"""The roles that a person can have in a project, and the rights of each."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,7 +7,7 @@ from django.db import models
 
 
 class Right(StrEnum):
-    """A right that an operation or a page needs. Four belong to roles in a project; the others to no role."""
+    """A right that an operation or a page needs. Four belong to roles in a project, the others to no role."""
 
     # The rights in a project, in the order of the roles that first bring them.
     READ = "read"
@@ -27,8 +25,6 @@ class Right(StrEnum):
 
 
 class Role(models.TextChoices):
-    """The roles in a project, in rising order."""
-
     READER_WITHOUT_CONTENT = "reader_without_content", "Reader without content"
     READER = "reader", "Reader"
     EDITOR = "editor", "Editor"
@@ -43,10 +39,8 @@ RIGHTS_OF: Mapping[Role, frozenset[Right]] = {
 
 
 def least_role(right: Right) -> Role | None:
-    """Returns the lowest role that brings the right; None for a right that no role brings."""
     return next((role for role in Role if right in RIGHTS_OF[role]), None)
 
 
 def highest_role(*roles: str) -> Role:
-    """Returns the highest of these roles; an empty text is none. Raises ValueError when all are empty."""
     return max((Role(role) for role in roles if role), key=list(Role).index)

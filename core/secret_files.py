@@ -1,5 +1,3 @@
-"""Files that hold a secret: an operator, or a configuration, names their path."""
-
 from __future__ import annotations
 
 import os
@@ -9,13 +7,13 @@ MAX_BYTES = 64 * 1024
 
 
 class UnusableFileError(OSError):
-    """The file is none that holds a secret; `strerror` says why."""
+    """The file cannot hold a secret; `strerror` says why."""
 
 
 def read_secret_file(path: str) -> str:
-    """Returns the text of a file without blanks around it. Raises OSError, and UnicodeDecodeError for other bytes.
+    """Returns the text, stripped. Raises OSError, and UnicodeDecodeError for other bytes.
 
-    A device or a pipe may never end, and may wait for ever: it is not opened for waiting, and not read.
+    Refuses devices and pipes, which may block forever or never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:

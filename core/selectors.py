@@ -1,5 +1,3 @@
-"""Queries of projects and of the names of their API keys and teams."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -9,7 +7,7 @@ from core.models import ApiKey, Project, Team
 
 
 def find_project(named: str) -> Project | None:
-    """Returns the project with this id or, when the text is no id of a project, with this name."""
+    """`named` is an id or, if no project has that id, a name."""
     try:
         by_id = Project.objects.filter(pk=UUID(named)).first()
     except ValueError:
@@ -22,10 +20,8 @@ def get_project(project_id: UUID) -> Project | None:
 
 
 def api_key_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
-    """Returns the names of the project's API keys by id, including revoked ones. Ids that do not exist are left out."""
     return dict(ApiKey.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))
 
 
 def team_names(project_id: UUID, ids: Collection[int]) -> Mapping[int, str]:
-    """Returns the names of the project's teams by id. Ids that do not exist are left out."""
     return dict(Team.objects.for_project(project_id).filter(pk__in=ids).values_list("pk", "name"))

@@ -1,5 +1,3 @@
-"""Changes of projects."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,8 +19,10 @@ class BootstrappedProject:
 
 
 def register_project(project: Project, *, is_described: bool = False) -> None:
-    """Saves a new project and notifies the other apps by a signal, in one transaction. One that `is_described` gets
-    nothing that a first project finds in the environment."""
+    """Saves a new project and signals the other apps, in one transaction.
+
+    With `is_described`, it gets nothing that a first project takes from the environment.
+    """
     with transaction.atomic():
         first = not is_described and not Project.objects.exists()
         project.save(force_insert=True)
@@ -30,8 +30,6 @@ def register_project(project: Project, *, is_described: bool = False) -> None:
 
 
 def bootstrap_project(*, name: str) -> BootstrappedProject:
-    """Makes a project with a key of both scopes. Raises ValidationError for a bad name, ConflictError for a taken
-    one."""
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or "\x00" in name:
         raise ValidationError(f"The name of a project has 1 to {NAME_CHARACTERS} characters.")

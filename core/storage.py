@@ -1,7 +1,7 @@
 """Files that outlive a host: in a folder, or below a prefix of object storage (`s3://bucket/prefix`) by boto3.
 
-Credentials, region and endpoint of object storage are boto3's own: AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_ENDPOINT_URL_S3
-and so on (https://boto3.amazonaws.com/v1/documentation/api/latest/guide/configuration.html).
+boto3 reads its own credentials, region and endpoint: AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_ENDPOINT_URL_S3 and so on
+(https://boto3.amazonaws.com/v1/documentation/api/latest/guide/configuration.html).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_THERE = {"404", "NoSuchKey", "NotFound"}
 
 
 class StorageError(Exception):
-    """Files cannot be read or written; the message is one sentence with the address."""
+    """The message is one sentence with the address."""
 
 
 class Place(Protocol):
@@ -26,37 +26,28 @@ class Place(Protocol):
 
     address: str
 
-    def within(self, name: str) -> Place:
-        """Returns the folder of this name in this one."""
+    def within(self, name: str) -> Place: ...
 
-    def folders(self) -> list[str]:
-        """Returns the names of the folders in this one, in order."""
+    def folders(self) -> list[str]: ...
 
-    def read(self, name: str) -> bytes | None:
-        """Returns a small file, or None when there is none."""
+    def read(self, name: str) -> bytes | None: ...
 
-    def write(self, name: str, content: bytes) -> None:
-        """Stores a small file."""
+    def write(self, name: str, content: bytes) -> None: ...
 
-    def put(self, source: Path, name: str) -> None:
-        """Stores a file, which is moved away where that is cheap."""
+    def put(self, source: Path, name: str) -> None: ...
 
     def fetch(self, name: str, into: Path) -> Path:
-        """Returns a local file with the content: the stored one itself, or a copy below `into`. It is absent when the
-        place has no such file."""
+        """Returns a local file with the content: the stored one itself, or a copy below `into`. It does not exist if
+        the place lacks the file."""
 
-    def sizes(self, name: str) -> dict[str, int]:
-        """Returns the bytes of every file below a folder, by their names in it."""
+    def sizes(self, name: str) -> dict[str, int]: ...
 
-    def delete(self, name: str) -> None:
-        """Removes a file; one that is not there is no error."""
+    def delete(self, name: str) -> None: ...
 
-    def remove(self, name: str) -> None:
-        """Removes a folder with all that is in it."""
+    def remove(self, name: str) -> None: ...
 
 
 def place_of(address: str) -> Place:
-    """Returns the place of an address. Raises StorageError for one that is neither a folder nor `s3://`."""
     if "://" not in address:
         return Folder(Path(address).expanduser().absolute())
     parts = urlsplit(address)
@@ -92,7 +83,6 @@ class Folder(Place):
 
     @contextmanager
     def _drafted(self, name: str) -> Iterator[Path]:
-        """Yields where to put what the file will hold, so that the file is either whole or not there."""
         target = self.path / name
         with _told(self.address):
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -189,8 +179,10 @@ class Bucket(Place):
             self.delete(f"{name}/{file}")
 
     def clickhouse_arguments(self, name: str) -> list[str]:
-        """Returns the URL of a folder as ClickHouse takes it, and the keys, if they are lasting ones: keys of a session
-        (AWS STS) need a third part, which its BACKUP has no place for, so that the server uses its own role then."""
+        """Returns a folder's URL for ClickHouse, and its keys if they are lasting.
+
+        Keys of a session (AWS STS) have a third part that BACKUP cannot take, so the server then uses its own role.
+        """
         held = self._session.get_credentials()
         keys = held.get_frozen_credentials() if held is not None else None
         lasting = [keys.access_key, keys.secret_key] if keys is not None and not keys.token else []
@@ -206,7 +198,6 @@ def _session() -> Any:
 
 @contextmanager
 def _told(address: str) -> Iterator[None]:
-    """Turns the errors of files into one sentence."""
     try:
         yield
     except OSError as error:
@@ -215,7 +206,6 @@ def _told(address: str) -> Iterator[None]:
 
 @contextmanager
 def _told_objects(address: str) -> Iterator[None]:
-    """Turns the errors of object storage into one sentence."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 

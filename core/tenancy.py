@@ -1,5 +1,3 @@
-"""The project of a call, and model managers that filter by project."""
-
 from __future__ import annotations
 
 from typing import Any, TypeVar
@@ -16,14 +14,11 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ProjectManager(models.Manager[Row]):
-    """A manager of models with a `project` foreign key: `Model.objects.for_project(project_id)`."""
-
     def for_project(self, project_id: UUID) -> models.QuerySet[Row]:
         return self.filter(project_id=project_id)
 
 
 def names_project(request: HttpRequest) -> bool:
-    """Returns whether the header names a project."""
     return bool(request.headers.get(PROJECT_HEADER, "").strip())
 
 
@@ -39,7 +34,7 @@ def requested_project(request: HttpRequest) -> UUID:
 
 
 def require_same_project(project_id: UUID, named: Any) -> None:
-    """Refuses a `project_id` in query, body or path that differs from the header: 403, or 400 when it is no UUID."""
+    """Refuses a `project_id` in query, body or path that differs from the header: 403, or 400 if it is no UUID."""
     try:
         other = UUID(str(named))
     except ValueError:

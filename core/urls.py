@@ -1,5 +1,3 @@
-"""Core's paths below `/api/llm/`."""
-
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter

@@ -1,5 +1,3 @@
-"""The pages of the service itself."""
-
 from __future__ import annotations
 
 from django.conf import settings
@@ -14,7 +12,6 @@ from core.http.failures import failure, wants_page
 
 
 def health(request: HttpRequest) -> HttpResponse:
-    """Answers 200 when this process reaches its SQL database, else 503. Needs no key and shows nothing else."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -27,7 +24,6 @@ def health(request: HttpRequest) -> HttpResponse:
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """The page at the service's root, with links for people who open the printed address."""
     version = settings.SPECTACULAR_SETTINGS["VERSION"]
     if wants_page(request):
         return render(request, "core/home.html", {"version": version})

@@ -1,5 +1,3 @@
-"""The management API of a project's API keys, members and audit log, all for its administrators."""
-
 from __future__ import annotations
 
 from django.db import transaction
@@ -142,5 +140,5 @@ class AuditViewSet(ProjectViewSet):
     @operation("listAudit", "Who changed what", query=[PAGE, AuditParameters], page=AuditEntrySerializer)
     def list(self, request: Request) -> Response:
         """The changes made through the API, the pages and commands, the latest first."""
-        given = AuditParameters(data=request.query_params.dict()).to_filter()
+        given = self.valid_query(AuditParameters).validated_data
         return self.page(audit_entries(self.project_id, given), AuditEntrySerializer)

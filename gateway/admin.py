@@ -1,5 +1,3 @@
-"""The gateway's settings in the admin."""
-
 from __future__ import annotations
 
 from django.contrib import admin

@@ -7,10 +7,7 @@ class GatewayConfig(AppConfig):
 
     def ready(self) -> None:
         # Models can be imported only once all apps are loaded.
-        from analytics.online_evaluations import default_budget, judge_cost
         from gateway import signals
-        from gateway.evaluations.default_budget import share_of_budget
-        from gateway.evaluations.judge_cost import judge_problem
         from gateway.experiments.gate import experiment_gate
         from gateway.shadow.gate import shadow_gate
         from gateway.shadow.services import ShadowWork
@@ -20,5 +17,3 @@ class GatewayConfig(AppConfig):
         signals.connect()
         register(Gate.EXPERIMENT, experiment_gate)
         register(Gate.SHADOW, shadow_gate, ShadowWork())
-        default_budget.register(share_of_budget)
-        judge_cost.register(judge_problem)

@@ -1,5 +1,3 @@
-"""The gateway's endpoints as Channels consumers, one class for each client protocol and for each other path."""
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -29,8 +27,7 @@ from gateway.surfaces.gemini.reply import GeminiArrayReply, GeminiReply
 from gateway.surfaces.gemini.surface import SURFACE as GEMINI
 from gateway.surfaces.messages.surface import COUNT_TOKENS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
-from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.operations import embeddings, images, moderations, rerank, speech, transcriptions
+from gateway.surfaces.operations import EMBEDDINGS, IMAGES, MODERATIONS, RERANK, SPEECH, TRANSCRIPTIONS
 from gateway.surfaces.reply import reply_of
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.worker.current import current_runtime
@@ -41,8 +38,6 @@ _GOOGLES_KEY = b"x-goog-api-key"
 
 
 class SurfaceConsumer(SharedConsumer):
-    """POST of one client protocol. `path` is its path below the address of the gateway."""
-
     def __init__(self, surface: Surface) -> None:
         self.surface = surface
         self.begins = settings.GATEWAY_PLANS and surface.operation in OPERATIONS
@@ -60,7 +55,6 @@ class SurfaceConsumer(SharedConsumer):
         return run(current_runtime(), scope["headers"], receive, reply)
 
     def begin(self, request: ArrivedRequest) -> bool:
-        """Returns whether a plan answers the request."""
         return begin(current_runtime(), self.surface, request)
 
 
@@ -70,20 +64,18 @@ _IN_ORDER: Final[tuple[Surface, ...]] = (
     MESSAGES,
     COUNT_TOKENS,
     COMPLETIONS,
-    embeddings.SURFACE,
-    NativeOnlySurface("moderations", moderations.read),
-    NativeOnlySurface("rerank", rerank.read),
-    NativeOnlySurface("images", images.read),
-    NativeOnlySurface("speech", speech.read),
-    NativeOnlySurface("transcriptions", transcriptions.read),
+    EMBEDDINGS,
+    MODERATIONS,
+    RERANK,
+    IMAGES,
+    SPEECH,
+    TRANSCRIPTIONS,
 )
 SURFACES: Final = tuple(map(SurfaceConsumer, _IN_ORDER))
 """The consumers of all client protocols, from which the routes are made; the busiest come first."""
 
 
 class GeminiConsumer(SharedConsumer):
-    """POST of the Gemini API, whose addresses name the model and the method."""
-
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         request_id = new_request_id()
         try:
@@ -105,8 +97,6 @@ GEMINI_CONSUMER: Final = GeminiConsumer()
 
 
 class StoredResponse(SharedConsumer):
-    """GET and DELETE /api/gateway/v1/responses/{id}"""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         error: ApplicationError = NotFoundError(
             "The gateway keeps no responses: it forwards them, and each is read once"
@@ -119,8 +109,10 @@ class StoredResponse(SharedConsumer):
 
 
 class Models(SharedConsumer):
-    """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in the form of the client's protocol: Anthropic's and
-    Google's clients send headers of their own, and Google's versions of the address are its alone."""
+    """GET /api/gateway/v1/models and /api/gateway/v1/models/{id}, in the form of the client's protocol.
+
+    Headers identify Anthropic's and Google's clients; Google's versions of the address are always in Google's form.
+    """
 
     def __init__(self, form: ModelForm | None = None) -> None:
         self._form = form
@@ -148,7 +140,6 @@ class Models(SharedConsumer):
 
 
 def _unknown_method(name: str) -> NotFoundError:
-    """Returns the refusal of a method that stands behind a model's name, as in Gemini's addresses."""
     known = ", ".join(METHODS)
     return NotFoundError(f"The gateway has no method {name.rpartition(':')[2]!r} of models; it has {known}")
 
@@ -166,7 +157,7 @@ _SURFACES_OF_FORMS: Final[Mapping[ModelForm, Surface]] = {"openai": CHAT, "anthr
 
 
 class BaseAddress(SharedConsumer):
-    """GET /api/gateway, the base address of Anthropic's clients. Claude Code asks by HEAD whether it is there."""
+    """GET /api/gateway, the base address of Anthropic's clients. Claude Code checks it with HEAD."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, new_request_id())
@@ -179,8 +170,7 @@ class BaseAddress(SharedConsumer):
 
 
 class UnknownPath(SharedConsumer):
-    """All paths below /api/gateway/ that no other consumer has. `surface` is the protocol of the error; without one the
-    client's headers tell it, as they do for the models."""
+    """All other paths below /api/gateway/. `surface` is the error's form; if None, the headers tell it."""
 
     def __init__(self, surface: Surface | None = None) -> None:
         self._surface = surface
@@ -191,8 +181,7 @@ class UnknownPath(SharedConsumer):
 
 
 class Health(SharedConsumer):
-    """GET /healthz: answers while this worker's event loop runs and its spool is open, and depends on no other
-    service."""
+    """GET /healthz: answers while this worker's event loop runs and its spool is open, without any other service."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = current_runtime()

@@ -50,23 +50,19 @@ class RequestTimeoutError(ValidationError):
 
 
 class RequestTooLargeError(BodyTooLargeError):
-    """The body of a request to a model is too large. Its code is that of a message which is."""
-
     code = "message_too_large"
 
 
-class MethodNotAllowedError(ValidationError):
-    status = 405
-    code = "method_not_allowed"
-
-
-class ProviderRejectedError(ValidationError):
-    code = "provider_rejected"
+MethodNotAllowedError = ValidationError.kind("method_not_allowed", status=405)
+ProviderRejectedError = ValidationError.kind("provider_rejected")
 
 
 class WithProviderError(ApplicationError):
-    """A failure that only the vendor's message explains. `provider_error` names the provider and holds its own error
-    object as far as it is known, without secrets: `{"provider", "status", "error"}`."""
+    """A failure that only the vendor's message explains.
+
+    `provider_error` is `{"provider", "status", "error"}`: the provider's name and its own error object, as far as
+    known, without secrets.
+    """
 
     def __init__(self, message: str, failure: ProviderError, **given: Any) -> None:
         super().__init__(message, **given)
@@ -81,13 +77,13 @@ class WithProviderError(ApplicationError):
 
 
 class ModelRefusalError(WithProviderError, ValidationError):
-    """The prompt is too long for the model (`context_length_exceeded`), or its vendor's filter refuses it
-    (`content_filter`). Its type is the one that OpenAI's SDKs raise as a BadRequestError."""
+    """The prompt is too long (`context_length_exceeded`), or the vendor's filter refused it (`content_filter`).
+
+    OpenAI's SDKs raise this type as a BadRequestError.
+    """
 
 
 class UnsupportedError(ValidationError):
-    """No provider that was tried has a place for `parameter`, the path of a field of the request."""
-
     code = "unsupported_parameter"
 
     def __init__(self, message: str, *, parameter: str = "") -> None:
@@ -105,18 +101,10 @@ class LowQualityError(GuardrailError):
     code = "low_quality"
 
 
-class ModelNotAllowedError(PermissionDeniedError):
-    """The patterns of the request's API key exclude every model and provider that could answer."""
-
-    code = "model_not_allowed"
-
-
-class ModelNotFoundError(NotFoundError):
-    code = "model_not_found"
-
-
-class PromptConfigNotFoundError(NotFoundError):
-    code = "prompt_config_not_found"
+# The patterns of the request's API key exclude every model and provider that could answer.
+ModelNotAllowedError = PermissionDeniedError.kind("model_not_allowed")
+ModelNotFoundError = NotFoundError.kind("model_not_found")
+PromptConfigNotFoundError = NotFoundError.kind("prompt_config_not_found")
 
 
 class RateLimitedError(ApplicationError):
@@ -131,16 +119,14 @@ class BudgetExceededError(ApplicationError):
     code = "monthly_budget_exceeded"
 
 
-class ProviderFailedError(ApplicationError):
-    code = "provider_error"
+ProviderFailedError = ApplicationError.kind("provider_error")
 
 
 class CredentialUnreadableError(ApplicationError):
     code = "credential_unreadable"
 
 
-class InternalError(ApplicationError):
-    code = "internal_error"
+InternalError = ApplicationError.kind("internal_error")
 
 
 class ProviderUnavailableError(ServiceUnavailableError):
@@ -148,14 +134,15 @@ class ProviderUnavailableError(ServiceUnavailableError):
 
 
 class QuotaError(WithProviderError, ProviderUnavailableError):
-    """The operator's account at the provider has no money or quota left. Waiting does not help, so a header keeps
-    OpenAI's SDKs from retrying."""
+    """The operator's account at the provider has no money or quota left.
+
+    Waiting does not help, so a header keeps OpenAI's SDKs from retrying.
+    """
 
     code = "insufficient_quota"
 
 
 def from_provider(failure: ProviderError) -> ApplicationError:
-    """Returns the client's error when `failure` was the last attempt's and no other provider may be tried."""
     message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
     if isinstance(failure, UnsupportedParameterError):
         problem = f"{failure.message} ({failure.provider})" if failure.provider else failure.message
@@ -178,8 +165,7 @@ def from_provider(failure: ProviderError) -> ApplicationError:
 
 
 def _wait(failure: ProviderError) -> dict[str, str] | None:
-    """Returns the header `retry-after`. It is bounded, because a provider whose quota is over may name the end of the
-    day."""
+    """`retry-after` has an upper bound, because a provider whose quota is over may name the end of the day."""
     wait = failure.retry_after
     if wait is None or not math.isfinite(wait):
         return None
@@ -187,8 +173,10 @@ def _wait(failure: ProviderError) -> dict[str, str] | None:
 
 
 def require_method(method: str, served: str, allow: str = "") -> None:
-    """Raises MethodNotAllowedError for another method than the one `served`; `allow` names all those of the path, where
-    there are several. HEAD is read as GET is (RFC 9110, section 9.3.2): the server leaves the answer's body away."""
+    """Raises MethodNotAllowedError unless `method` is `served`. `allow` lists the path's methods if there are several.
+
+    HEAD counts as GET (RFC 9110, section 9.3.2): the server omits the body.
+    """
     if method != served and not (method == "HEAD" and served == "GET"):
         all_methods = (allow or served).replace("GET", "GET, HEAD")
         raise MethodNotAllowedError(f"Use {allow or served}", headers={"allow": all_methods})

@@ -1,5 +1,3 @@
-"""The settings of a project's gateway, the history of their changes, and the tables of alerts."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -50,11 +48,9 @@ class GatewaySettings(models.Model):
 
     @property
     def set_at_us(self) -> int:
-        """The time of the last change, in microseconds."""
         return int(self.updated_at.timestamp() * 1_000_000)
 
     def audited_values(self) -> dict[str, Any]:
-        """Returns what the audit log shows of the row."""
         return audited(self.settings)
 
 
@@ -79,7 +75,7 @@ class SettingsChange(models.Model):
 
 
 class Playground(models.Model):
-    """The playground's page in the admin's list. There is no such table: the console shows the page."""
+    """The playground's entry in the admin's list. It has no table: the console shows the page."""
 
     class Meta:
         managed = False

@@ -1,6 +1,5 @@
-"""Deletes scores, feedback, comments, items of review queues and data sets, tasks of online evaluations and experiments
-in the SQL database after the time for which their project keeps requests. In ClickHouse rows have an expiry of their
-own."""
+"""Deletes judgements in the SQL database after their project's retention: scores, feedback, comments, items of review
+queues and data sets, tasks of online evaluations and experiments. ClickHouse expires its own rows."""
 
 from __future__ import annotations
 
@@ -23,7 +22,6 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes what is older than the retention of its project; returns how many rows that were."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):

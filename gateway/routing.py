@@ -1,5 +1,3 @@
-"""The paths that bypass Django: the gateway, the prompts of applications, and the health checks."""
-
 from __future__ import annotations
 
 import re
@@ -33,14 +31,16 @@ RESERVED_PATHS = f"(?:{'|'.join(RESERVED_NAMES)})(?:/|$)"
 
 
 def route(pattern: str, application: Any) -> URLPattern:
-    """A pattern for Channels' URLRouter, which accepts any ASGI application, whereas Django's types allow only
-    views."""
+    """Channels' URLRouter accepts any ASGI application, but Django's types allow only views."""
     return cast(URLPattern, re_path(pattern, application))
 
 
 def gateway_route(path: str, application: Any) -> URLPattern:
-    """A path below the address of the gateway. Clients double its `v1`, as Anthropic's SDKs do, which add one to the
-    base address that OpenAI's SDKs need, and they put slashes before the path and behind it."""
+    """A path below the gateway's address.
+
+    Anthropic's SDKs add a second `v1` to the base address that OpenAI's SDKs need, and clients add slashes before and
+    after the path. All of these match.
+    """
     return route(rf"^api/gateway/+v1/+(?:v1/+)?{path}/?$", application)
 
 
@@ -61,14 +61,15 @@ DIRECT_PATTERNS = (
 
 
 def gemini_methods() -> Iterator[URLPattern]:
-    """Yields the paths of the methods of models."""
     for method in METHODS:
         yield route(rf"{GEMINI_METHODS}(?P<model>.+?):{method}/?$", GEMINI_CONSUMER)
 
 
 def direct_consumers(routes: Sequence[URLPattern]) -> dict[bytes, SurfaceConsumer]:
-    """Returns the consumers of the client protocols by the bytes of their paths as clients write them, for a server
-    that hands requests over by itself. Each path is looked up in `routes`, so that it leads where the router leads."""
+    """Returns the consumers of client protocols by raw path, for a server that dispatches requests by itself.
+
+    Each path is resolved in `routes`, so that it leads where the router leads.
+    """
     found = {}
     for surface in SURFACES:
         for version, end in product(("v1", "v1/v1"), ("", "/")):

@@ -1,5 +1,3 @@
-"""Reads the gateway's own tables for the pipeline and the agent."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -17,8 +15,7 @@ from gateway.tables.stored_object import ObjectKind
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """The agent's settings. `model` is the project's model for the agent, else `auto`; empty when the project names no
-    model."""
+    """`model` is the project's model for the agent, else `auto`; empty without preferred models."""
 
     enabled: bool
     scopes: frozenset[str]
@@ -26,30 +23,26 @@ class AgentSettings:
 
 
 def agent_settings(project_id: UUID) -> AgentSettings:
-    """Returns the settings from the database, not from a worker's snapshot, so that a withdrawn right ends at once."""
+    """Reads the database, not a worker's snapshot, so that a withdrawn right ends at once."""
     settings = project_settings(project_id)
     model = settings.agent_model or ("auto" if settings.preferred_models else "")
     return AgentSettings(settings.agent_enabled, frozenset(settings.agent_scopes), model)
 
 
 def current_settings(project_id: UUID) -> GatewaySettings:
-    """Returns the project's row, or an unsaved one of defaults."""
     return GatewaySettings.objects.for_project(project_id).first() or GatewaySettings(project_id=project_id)
 
 
 def project_settings(project_id: UUID) -> ProjectSettings:
-    """Returns the project's settings, or the defaults when it has none."""
     return current_settings(project_id).settings
 
 
 def rows_with_budget() -> QuerySet[GatewaySettings]:
-    """Returns the settings of the projects that have a monthly budget."""
     named = GatewaySettings.objects.filter(values__has_key="monthly_budget_usd")
     return named.exclude(values__monthly_budget_usd=None).order_by("project_id")
 
 
 def model_groups(project_id: UUID) -> Mapping[str, ModelGroup]:
-    """Returns the project's model groups by name."""
     return {
         row.name: ModelGroup(
             row.name, Strategy(row.strategy), {member["model"]: member["weight"] for member in row.members}
@@ -59,7 +52,6 @@ def model_groups(project_id: UUID) -> Mapping[str, ModelGroup]:
 
 
 def keepers_of(project_id: UUID, file_ids: Collection[str]) -> Mapping[str, frozenset[int | None]]:
-    """Returns the integrations that keep files of the project by the providers' ids of these; others are left out."""
     rows = StoredObject.objects.for_project(project_id).filter(kind=ObjectKind.FILE, vendor_id__in=file_ids)
     found: dict[str, frozenset[int | None]] = {}
     for vendor_id, integration_id in rows.values_list("vendor_id", "integration_id"):
@@ -68,7 +60,6 @@ def keepers_of(project_id: UUID, file_ids: Collection[str]) -> Mapping[str, froz
 
 
 def end_user_limits(project_id: UUID) -> Mapping[str, CallerLimits | None]:
-    """Returns the limits of end users by name; None for a user without any limit."""
     return {row.user_id: _limits_of_user(row) for row in EndUserLimit.objects.for_project(project_id)}
 
 

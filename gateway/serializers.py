@@ -1,5 +1,3 @@
-"""Wire shapes of the gateway's part of the management API (docs/settings.md)."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +7,7 @@ from rest_framework import serializers
 
 from core.keys.serializers import MAX_ID
 from core.wire.parameters import Parameters
-from core.wire.serializers import BodySerializer
+from core.wire.serializers import BodySerializer, RowSerializer
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.project_settings.api_fields import GuardrailsSerializer, api_fields
 from gateway.project_settings.settings import ProjectSettings
@@ -53,15 +51,13 @@ class SettingsSerializer(BodySerializer):
 
 
 def settings_body(row: GatewaySettings) -> dict[str, Any]:
-    """Returns the whole object, also for a row that was never saved."""
     return {**as_wire(row.settings), "warnings": SettingsSerializer().get_warnings(row)}
 
 
-class SettingsChangeSerializer(serializers.ModelSerializer[SettingsChange]):
+class SettingsChangeSerializer(RowSerializer[SettingsChange]):
     class Meta:
         model = SettingsChange
         fields = ["id", "actor", "created_at", "changes"]
-        read_only_fields = fields
 
 
 class UsageParameters(Parameters):

@@ -1,5 +1,3 @@
-"""Changes the gateway's settings, and records each change with its author."""
-
 from __future__ import annotations
 
 import logging
@@ -26,7 +24,6 @@ logger = logging.getLogger("gateway.settings")
 
 
 def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str) -> GatewaySettings:
-    """Sets every field in `values`, which have been validated; the other fields stay."""
     with transaction.atomic():
         row = _locked(project_id)
         before = row.settings
@@ -39,8 +36,7 @@ def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str)
 
 
 def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> GatewaySettings:
-    """Gives the fields of a change the values that they had before it. Raises NotFoundError, and ConflictError for
-    values that are no longer valid."""
+    """Raises NotFoundError, and ConflictError for values that are no longer valid."""
     change = SettingsChange.objects.for_project(project_id).filter(pk=change_id).first()
     if change is None:
         raise NotFoundError("The project's settings had no such change.", code="change_not_found")
@@ -52,8 +48,10 @@ def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> Gateway
 
 
 def unknown_provider(project_id: UUID, names: Sequence[str], known: Sequence[str]) -> str:
-    """Returns what is wrong with an order of fallbacks: it names neither a provider nor a deployment of the project.
-    Names that stood there before, which are `known`, stay when their deployment is gone. Empty where nothing is."""
+    """Returns what is wrong with a fallback order; empty if each name is a provider, a deployment or in `known`.
+
+    `known` holds the previous names: they stay valid after their deployment is removed.
+    """
     unknown = [name for name in names if not is_known(name) and name not in known]
     if unknown:
         deployments = deployment_names(project_id)
@@ -62,7 +60,6 @@ def unknown_provider(project_id: UUID, names: Sequence[str], known: Sequence[str
 
 
 def _valid(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns values of the history as the API would take them. Those of settings that are gone are left out."""
     known = {one.name for one in declared(ProjectSettings)} & values.keys()
     given = ValuesSerializer(data=wire_values({name: values[name] for name in known}), partial=True)
     try:

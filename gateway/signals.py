@@ -1,5 +1,3 @@
-"""Listens to the models of the apps below and announces what the gateway has to re-read."""
-
 from __future__ import annotations
 
 from functools import partial

@@ -1,41 +1,52 @@
-"""The gateway's Celery tasks."""
+"""The gateway's Celery tasks. Each may run repeatedly and in several workers at once."""
 
 from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from functools import partial
 
 from celery import shared_task
+from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
+from analytics.online_evaluations import follow as online_evaluations
+from analytics.online_evaluations import queue as online_queue
+from analytics.reviews.due_labels import fill_queues, open_queues
+from analytics.scores.sync.run import is_copy_due
+from analytics.tasks import copy_scores, reconcile_rollups
+from core.fleet.schedule import sent_if
+from core.processes.run_all import run_all
 from gateway.alerts.delivery import deliver, due_deliveries
-from gateway.alerts.watch import raise_alerts
+from gateway.alerts.watch import is_any_watched, raise_alerts
 from gateway.evaluations import labelled, online
+from gateway.experiments import queue as experiments
 from gateway.experiments.run import run_due_experiment
-from gateway.figure_alerts.check import check_due_alerts
+from gateway.experiments.start import TASK
+from gateway.figure_alerts import check as figure_alerts
 from gateway.guardrails import verdict_scores as scores
-from gateway.retention import expire_judgements as expire
-from gateway.shadow.follow import follow_log
+from gateway.retention import expire_judgements
+from gateway.shadow import follow as shadows
+
+_WEEK_OF_MINUTES = 7 * 24 * 60
+_LOOKED_BACK_MINUTES, _LATE_MINUTES, _BETWEEN_LATE_MINUTES = 15, 360, 15
 
 
-@shared_task(name="gateway.expire_judgements")
-def expire_judgements() -> None:
-    """Deletes expired scores and feedback, once a day. Repeatable."""
-    expire()
+@shared_task(name="gateway.nightly")
+def nightly() -> None:
+    """Deletes expired scores and feedback, scores missed verdicts, and reconciles rollups."""
+    run_all(expire_judgements, partial(score_verdicts, _WEEK_OF_MINUTES), reconcile_rollups)
 
 
-@shared_task(name="gateway.watch_budgets")
-def watch_budgets() -> None:
-    """Raises budget alerts, every half a minute. Concurrent runs raise no alert twice (see gateway.alerts)."""
-    raise_alerts()
-    _deliver_due()
+def _are_alerts_due() -> bool:
+    return is_any_watched() or figure_alerts.is_any_due() or bool(due_deliveries())
 
 
 @shared_task(name="gateway.check_alerts")
+@sent_if(_are_alerts_due)
 def check_alerts() -> None:
-    """Looks at the alerts on figures that are due, twice a minute. Concurrent runs look at no alert twice."""
-    if check_due_alerts():
-        _deliver_due()
+    """Raises budget alerts, and looks at the alerts on figures that are due."""
+    run_all(raise_alerts, figure_alerts.check_due_alerts, _deliver_due)
 
 
 def _deliver_due() -> None:
@@ -49,45 +60,69 @@ def deliver_alert(delivery_id: int) -> None:
     deliver(delivery_id)
 
 
-@shared_task(name="gateway.run_experiments")
-def run_experiments() -> None:
-    """Runs a slice of the experiment that has waited longest, and calls itself again while one is due. Repeatable: no
-    two workers take the same experiment, and one whose worker died is taken again."""
-    if run_due_experiment():
-        run_experiments.delay()
+def _is_judging_due() -> bool:
+    return experiments.is_anything_due() or online_queue.has_work()
 
 
-@shared_task(name="gateway.follow_shadows")
-def follow_shadows() -> None:
-    """Gives shadows their items from the minutes of the request log that are complete. Repeatable: cursor and items are
-    written together."""
+@shared_task(name=TASK)
+@sent_if(_is_judging_due)
+def judge() -> None:
+    """Runs a slice of the experiment that has waited longest, then judges answers that online evaluations have due, and
+    calls itself again while more is due."""
     try:
-        if follow_log():
-            follow_shadows.delay()
+        is_experiment_due = run_due_experiment()
+    finally:
+        are_answers_due = online.judge_due()
+    if is_experiment_due or are_answers_due:
+        judge.delay()
+
+
+def _is_log_due() -> bool:
+    return online_evaluations.is_behind() or shadows.is_behind() or open_queues().exists()
+
+
+@shared_task(name="gateway.follow_log")
+@sent_if(_is_log_due)
+def follow_log() -> None:
+    """Gives online evaluations their tasks and shadows their items from the minutes of the request log that are
+    complete, and open review queues the labels that came due. Calls itself again while minutes are left."""
+    run_all(_follow_log, partial(fill_queues, timezone.now()))
+
+
+def _follow_log() -> None:
+    try:
+        if online_evaluations.follow_log() | shadows.follow_log():
+            follow_log.delay()
     except AnalyticsUnavailableError as error:
-        logging.getLogger("gateway.shadow").warning("shadows.postponed error=%s", type(error).__name__)
+        logging.getLogger("gateway.evaluations").warning("sample.postponed error=%s", type(error).__name__)
 
 
 @shared_task(name="gateway.score_labelled")
 def score_labelled() -> None:
-    """Scores answers that people labelled for an evaluator, and calls itself again while more are due. Repeatable: no
-    two workers take the same ones."""
+    """Scores answers that people labelled for an evaluator, and calls itself again while more are due."""
     if labelled.score_labelled():
         score_labelled.delay()
 
 
-@shared_task(name="gateway.judge_answers")
-def judge_answers() -> None:
-    """Judges answers that online evaluations have due, and calls itself again while more are. Repeatable: no two
-    workers take the same ones, and those of a dead one are taken again."""
-    if online.judge_due():
-        judge_answers.delay()
+def _are_scores_due() -> bool:
+    return scores.is_any_guarded(back=timedelta(minutes=_LATE_MINUTES)) or is_copy_due()
 
 
 @shared_task(name="gateway.score_verdicts")
-def score_verdicts(minutes: int) -> None:
-    """Scores the verdicts on requests of the last `minutes`. Repeatable; longer periods find late records."""
+@sent_if(_are_scores_due)
+def score_verdicts(minutes: int | None = None) -> None:
+    """Scores the verdicts on requests of the last `minutes`, and copies scores.
+
+    By default it looks 15 minutes back, and at every quarter of an hour six hours, for the records of slow requests.
+    """
+    if minutes is None:
+        is_late_turn = timezone.now().minute % _BETWEEN_LATE_MINUTES == 0
+        minutes = _LATE_MINUTES if is_late_turn else _LOOKED_BACK_MINUTES
+    run_all(partial(_score_verdicts, timedelta(minutes=minutes)), copy_scores)
+
+
+def _score_verdicts(back: timedelta) -> None:
     try:
-        scores.score_verdicts(back=timedelta(minutes=minutes))
+        scores.score_verdicts(back=back)
     except AnalyticsUnavailableError as error:
         logging.getLogger("gateway.guardrails").warning("verdicts.postponed error=%s", type(error).__name__)

@@ -1,11 +1,9 @@
-"""The gateway's part of the management API, below `api/llm/`."""
-
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter
 from gateway.configuration.viewsets import PromptFileViewSet
 from gateway.end_users.viewsets import EndUserLimitViewSet
-from gateway.evaluations.viewsets import EvaluatorDryRunViewSet
+from gateway.evaluations.viewsets import EvaluatorDryRunViewSet, OnlineEvaluationViewSet
 from gateway.experiments.viewsets import ExperimentViewSet
 from gateway.figure_alerts.viewsets import AlertChannelViewSet, FigureAlertViewSet
 from gateway.model_catalog.viewsets import ModelCatalogViewSet
@@ -28,6 +26,7 @@ router.register("teams", TeamViewSet, "team")
 router.register("playground", PlaygroundViewSet, "playground")
 router.register("prompts/configs/<uuid:config_id>/versions", PromptFileViewSet, "prompt-file")
 router.register("evaluators", EvaluatorDryRunViewSet, "evaluator-dry-run")
+router.register("online-evaluations", OnlineEvaluationViewSet, "online-evaluation")
 router.register("experiments", ExperimentViewSet, "experiment")
 
 urlpatterns = router.urls

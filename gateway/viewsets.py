@@ -1,5 +1,3 @@
-"""The endpoints of the gateway's settings, their history, the use of limits, and the response cache."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -12,7 +10,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters.common import RangeParameters
 from analytics.parameters.ranges import TimeRange, parse_range
 from core.api.viewsets import ProjectViewSet
 from core.errors import ServiceUnavailableError
@@ -20,7 +17,8 @@ from core.models import ApiKey
 from core.openapi import PAGE, operation
 from core.redis.clients import shared_client
 from core.redis.failures import REDIS_ERRORS
-from core.teams.services import get_team
+from core.teams.services import TEAMS
+from core.wire.parameters import RangeParameters
 from core.wire.serializers import EmptyBodySerializer
 from gateway.cache.store import empty
 from gateway.models import SettingsChange
@@ -102,7 +100,7 @@ class UsageViewSet(ProjectViewSet):
         given = self.valid_query(UsageParameters).validated_data
         shown = usage_of(self.project_id, given["session_id"])
         if given["team_id"] is not None:
-            shown["team"] = team_usage(self.project_id, get_team(self.project_id, given["team_id"]))
+            shown["team"] = team_usage(self.project_id, TEAMS.get(self.project_id, given["team_id"]))
         if given["key_id"] is not None:
             key = get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=given["key_id"])
             shown["key"] = key_usage(self.project_id, key)

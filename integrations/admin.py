@@ -1,5 +1,3 @@
-"""Integrations and prices in the admin, read-only: the console's pages of provider keys and of prices change them."""
-
 from __future__ import annotations
 
 from django.contrib import admin
@@ -31,7 +29,6 @@ class ProviderIntegrationAdmin(RightsAdmin):
 
     @admin.display(description="readable", boolean=True)
     def usable(self, row: ProviderIntegration) -> bool:
-        """Returns True when today's encryption keys can read the stored credential."""
         return is_usable(row)
 
     @admin.display(description="last test", ordering="last_tested_at")

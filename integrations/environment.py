@@ -1,5 +1,3 @@
-"""Makes integrations from the environment variables that the vendors' own SDKs read."""
-
 from __future__ import annotations
 
 import logging
@@ -20,9 +18,9 @@ logger = logging.getLogger("integrations.environment")
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The variables of one provider. Where several names mean the same value, the first one that is set counts.
-    `secret_file` is the variable with the path of a file that holds the secret. `version_path` is the path that the
-    vendor's SDK adds to an address without one. `options` and `secret_extra` map a field to its variables."""
+    """Of several names for one value, the first that is set counts. `secret_file` is the variable with the path of the
+    secret's file. `version_path` is the path that the vendor's SDK adds to an address without one. `options` and
+    `secret_extra` map a field to its variables."""
 
     provider: str
     secret: tuple[str, ...] = ()
@@ -88,8 +86,6 @@ _KEYLESS = frozenset(row.provider for row in DIALECTS if row.key_variables and r
 
 
 def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Adds the integrations that the project lacks and returns their providers. Existing integrations stay
-    unchanged."""
     source = os.environ if environ is None else environ
     existing = set(ProviderIntegration.objects.for_project(project_id).values_list("provider", flat=True))
     added = []
@@ -103,8 +99,8 @@ def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None 
 
 
 def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
-    """Adds the provider's integration and returns True, or False when it is incomplete: the variables may be set for
-    another program and must not keep the service from starting."""
+    """Returns False for an incomplete integration: the variables may be meant for another program, and must not keep
+    the service from starting."""
     ids = {"project_id": str(project_id), "provider": provider}
     try:
         add_integration(project_id=project_id, provider=provider, change=change, trusted=True)
@@ -116,7 +112,6 @@ def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
 
 
 def import_into_first_project(*, project: Project, first: bool, **_: object) -> None:
-    """Adds the environment's integrations to the first project; the receiver of core's signal `project_created`."""
     if first:
         import_from_environment(project.pk)
 
@@ -159,5 +154,4 @@ def _file(environ: Mapping[str, str], name: str) -> str:
 
 
 def _value(environ: Mapping[str, str], name: str) -> str:
-    """Returns the variable's value, or what the file that `NAME_FILE` names holds (secrets of Docker, Kubernetes)."""
     return (environ.get(name, "").strip() or _file(environ, f"{name}_FILE").strip()) if name else ""

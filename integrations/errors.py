@@ -1,22 +1,3 @@
-"""The errors of the integrations app.
-
-ApplicationError
-├── ConflictError
-│   ├── IntegrationExistsError       409 integration_exists
-│   ├── TooManyPricesError           409 too_many_prices
-│   ├── SyncRunningError             409 sync_running
-│   └── SyncBrokenOffError           409 sync_broken_off
-├── NotFoundError
-│   ├── IntegrationNotFoundError     404 integration_not_found
-│   └── PriceNotFoundError           404 price_not_found
-├── ServiceUnavailableError
-│   ├── MediaBusyError               503 service_unavailable
-│   └── HealthUnavailableError       503 health_unavailable
-└── ValidationError
-    ├── UnknownProviderError         400 invalid_value
-    └── MediaError                   400 invalid_value
-"""
-
 from __future__ import annotations
 
 from core.errors import ConflictError, NotFoundError, ServiceUnavailableError, ValidationError
@@ -28,17 +9,13 @@ class UnknownProviderError(ValidationError):
         self.provider = provider
 
 
-class IntegrationExistsError(ConflictError):
-    code = "integration_exists"
-
-
-class IntegrationNotFoundError(NotFoundError):
-    code = "integration_not_found"
+IntegrationExistsError = ConflictError.kind("integration_exists")
+IntegrationNotFoundError = NotFoundError.kind("integration_not_found")
 
 
 class MediaError(ValidationError):
-    """A file that a request names by its address cannot be fetched. `host` is the only part of the address in the
-    message, since the other parts may hold a secret."""
+    """A file that a request names by its address cannot be fetched. The message has only the `host`, since the rest of
+    the address may hold a secret."""
 
     def __init__(self, host: str, problem: str) -> None:
         super().__init__(f"The file at {host} {problem}." if host else f"A file {problem}.")
@@ -46,26 +23,12 @@ class MediaError(ValidationError):
 
 
 class MediaBusyError(ServiceUnavailableError):
-    """The worker already fetches as many files at a time as it may."""
+    pass
 
 
-class HealthUnavailableError(ServiceUnavailableError):
-    code = "health_unavailable"
-
-
-class PriceNotFoundError(NotFoundError):
-    code = "price_not_found"
-
-
-class TooManyPricesError(ConflictError):
-    code = "too_many_prices"
-
-
-class SyncRunningError(ConflictError):
-    code = "sync_running"
-
-
-class SyncBrokenOffError(ConflictError):
-    """Another run of the price sync has closed this one, because it took too long."""
-
-    code = "sync_broken_off"
+HealthUnavailableError = ServiceUnavailableError.kind("health_unavailable")
+PriceNotFoundError = NotFoundError.kind("price_not_found")
+TooManyPricesError = ConflictError.kind("too_many_prices")
+SyncRunningError = ConflictError.kind("sync_running")
+# Another run of the price sync has closed this one, because it took too long.
+SyncBrokenOffError = ConflictError.kind("sync_broken_off")

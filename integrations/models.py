@@ -1,5 +1,3 @@
-"""The tables of integrations."""
-
 from __future__ import annotations
 
 from typing import Any, Self
@@ -22,8 +20,7 @@ from integrations.pricing.models import PriceSyncLog as PriceSyncLog
 
 
 def validate_provider(provider: str) -> None:
-    """Raises ValidationError for an unknown provider. The name is a plain string checked against the registry, because
-    as `choices` of the field every new provider would need a migration."""
+    """Checks against the registry: with `choices` of the field every new provider would need a migration."""
     if not registry.is_known(provider):
         raise ValidationError("Unknown provider.", code="unknown_provider")
 
@@ -34,8 +31,8 @@ MAX_VENDOR_LIMIT = 1_000_000_000
 
 
 class ProviderIntegration(models.Model):
-    """A project's access to one provider: one of its deployments there. `provider` is its kind, `name` tells apart
-    several of one kind. Secrets are stored encrypted and only their tail is ever shown."""
+    """A project's access to one provider: one of its deployments there. `provider` is its kind; `name` distinguishes
+    several of one kind. Secrets are stored encrypted, and only their tail is ever shown."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="integrations")
     provider = models.CharField(max_length=50, validators=[validate_provider])
@@ -108,14 +105,12 @@ class ProviderIntegration(models.Model):
 
 
 def called(name: str) -> Q:
-    """Returns the condition that an integration has the name."""
     # PostgreSQL takes no text with a NUL, which no name has.
     return Q(pk__in=()) if "\0" in name else Q(name=name) | Q(name="", provider=name)
 
 
 class ProviderModelList(models.Model):
-    """The models that a provider lists for an integration, as they were read last. The list belongs to the address and
-    the options that it was read with."""
+    """A provider's latest list of models. It belongs to the address and the options that it was read with."""
 
     integration = models.OneToOneField(
         ProviderIntegration, on_delete=models.CASCADE, primary_key=True, related_name="model_list"

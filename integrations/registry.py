@@ -21,7 +21,7 @@ _ADAPTERS = {
     "openai": "integrations.providers.openai:ADAPTER",
     "azure_openai": "integrations.providers.openai.azure:ADAPTER",
     "anthropic": "integrations.providers.anthropic:ADAPTER",
-    "azure_anthropic": "integrations.providers.anthropic.foundry:ADAPTER",
+    "azure_anthropic": "integrations.providers.anthropic.adapter:FOUNDRY",
     "google": "integrations.providers.google:GEMINI",
     "google_vertex": "integrations.providers.vertex:ADAPTER",
     "bedrock": "integrations.providers.bedrock:ADAPTER",
@@ -34,7 +34,7 @@ _ADAPTERS = {
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A provider that may serve a model, and the model's name there. `deployment` names one of several integrations of
-    the provider; empty where the project has nothing to choose among them."""
+    the provider; empty if there is no choice."""
 
     provider: str
     upstream_model: str
@@ -43,8 +43,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A family of models: those whose name starts with `prefix` come from `owned_by` and are served by `providers`, the
-    first one preferred."""
+    """Models whose name starts with `prefix` come from `owned_by` and are served by `providers`, the first one
+    preferred."""
 
     prefix: str
     owned_by: str
@@ -62,8 +62,11 @@ _OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "op
 _ALSO_AT: Mapping[str, tuple[str, ...]] = {"grok-": ("azure_openai",)}
 
 
+def _family(owned_by: str, providers: tuple[str, ...], *prefixes: str) -> Iterator[Prefix]:
+    return (Prefix(prefix, owned_by, providers) for prefix in prefixes)
+
+
 def _own_prefixes() -> Iterator[Prefix]:
-    """Yields those of the rows of OpenAI's dialect, where a vendor may have several."""
     serving: dict[str, list[Dialect]] = {}
     for row in DIALECTS:
         for prefix in row.prefixes:
@@ -75,87 +78,54 @@ def _own_prefixes() -> Iterator[Prefix]:
 
 # The longest matching prefix counts, so the order here only helps readers.
 PREFIXES = (
-    Prefix("gpt-", "openai", _OPENAI),
-    Prefix("chatgpt-", "openai", _OPENAI),
-    Prefix("o1", "openai", _OPENAI),
-    Prefix("o3", "openai", _OPENAI),
-    Prefix("o4", "openai", _OPENAI),
-    Prefix("codex-", "openai", _OPENAI),
-    Prefix("computer-use-", "openai", _OPENAI),
-    Prefix("ft:", "openai", ("openai",)),
-    Prefix("gpt-oss-", "openai", ("cerebras", "groq", "ollama", "sambanova", "ovhcloud")),
-    Prefix("gpt-oss:", "openai", ("ollama",)),
-    Prefix("omni-moderation-", "openai", ("openai",)),
-    Prefix("gpt-image-", "openai", _OPENAI),
-    Prefix("dall-e-", "openai", _OPENAI),
-    Prefix("tts-", "openai", _OPENAI),
-    Prefix("whisper-", "openai", (*_OPENAI, "groq")),
-    Prefix("babbage-", "openai", ("openai",)),
-    Prefix("davinci-", "openai", ("openai",)),
-    Prefix("text-embedding-3-", "openai", _OPENAI),
-    Prefix("text-embedding-ada-", "openai", _OPENAI),
-    Prefix("claude-", "anthropic", ("anthropic", "azure_anthropic")),
-    Prefix("gemini-", "google", _GOOGLE),
-    Prefix("gemma-", "google", _GOOGLE),
-    Prefix("text-embedding-00", "google", ("google_vertex",)),
-    Prefix("text-multilingual-embedding-", "google", ("google_vertex",)),
-    Prefix("learnlm-", "google", _GOOGLE),
-    Prefix("command-", "cohere", ("cohere",)),
-    Prefix("rerank-", "cohere", ("cohere",)),
-    Prefix("embed-", "cohere", ("cohere",)),
-    Prefix("c4ai-", "cohere", ("cohere",)),
+    *_family("openai", _OPENAI, "gpt-", "chatgpt-", "o1", "o3", "o4", "codex-", "computer-use-"),
+    *_family("openai", ("openai",), "ft:"),
+    *_family("openai", ("cerebras", "groq", "ollama", "sambanova", "ovhcloud"), "gpt-oss-"),
+    *_family("openai", ("ollama",), "gpt-oss:"),
+    *_family("openai", ("openai",), "omni-moderation-"),
+    *_family("openai", _OPENAI, "gpt-image-", "dall-e-", "tts-"),
+    *_family("openai", (*_OPENAI, "groq"), "whisper-"),
+    *_family("openai", ("openai",), "babbage-", "davinci-"),
+    *_family("openai", _OPENAI, "text-embedding-3-", "text-embedding-ada-"),
+    *_family("anthropic", ("anthropic", "azure_anthropic"), "claude-"),
+    *_family("google", _GOOGLE, "gemini-", "gemma-"),
+    *_family("google", ("google_vertex",), "text-embedding-00", "text-multilingual-embedding-"),
+    *_family("google", _GOOGLE, "learnlm-"),
+    *_family("cohere", ("cohere",), "command-", "rerank-", "embed-", "c4ai-"),
     *_own_prefixes(),
-    Prefix("mistral-", "mistralai", ("mistral",)),
-    Prefix("ministral-", "mistralai", ("mistral",)),
-    Prefix("magistral-", "mistralai", ("mistral",)),
-    Prefix("codestral-", "mistralai", ("mistral",)),
-    Prefix("devstral-", "mistralai", ("mistral",)),
-    Prefix("pixtral-", "mistralai", ("mistral",)),
-    Prefix("voxtral-", "mistralai", ("mistral",)),
-    Prefix("open-mistral-", "mistralai", ("mistral",)),
-    Prefix("open-mixtral-", "mistralai", ("mistral",)),
-    Prefix("llama-3", "meta", ("groq", "cerebras")),
-    Prefix("llama3", "meta", ("cerebras", "ollama")),
-    Prefix("meta-llama/", "meta", _OPEN_WEIGHTS),
-    Prefix("Llama-", "meta", ("meta_llama", "sambanova")),
-    Prefix("Meta-Llama-", "meta", ("sambanova",)),
-    Prefix("text-embedding-v", "alibaba", ("dashscope",)),
-    Prefix("qwen-", "alibaba", ("dashscope", "cerebras")),
-    Prefix("qwen2", "alibaba", ("dashscope",)),
-    Prefix("qwen3", "alibaba", ("dashscope",)),
-    Prefix("qwq-", "alibaba", ("dashscope",)),
-    Prefix("qvq-", "alibaba", ("dashscope",)),
-    Prefix("qwen/", "alibaba", ("groq", "openrouter")),
-    Prefix("Qwen/", "alibaba", ("together", "huggingface")),
-    Prefix("deepseek-ai/", "deepseek", ("together", "huggingface")),
-    Prefix("moonshotai/", "moonshotai", ("groq", "together", "huggingface", "openrouter")),
-    Prefix("zai-org/", "zai", ("together", "huggingface")),
-    Prefix("accounts/fireworks/", "fireworks", ("fireworks",)),
+    *_family("mistralai", ("mistral",), "mistral-", "ministral-", "magistral-", "codestral-", "devstral-", "pixtral-"),
+    *_family("mistralai", ("mistral",), "voxtral-", "open-mistral-", "open-mixtral-"),
+    *_family("meta", ("groq", "cerebras"), "llama-3"),
+    *_family("meta", ("cerebras", "ollama"), "llama3"),
+    *_family("meta", _OPEN_WEIGHTS, "meta-llama/"),
+    *_family("meta", ("meta_llama", "sambanova"), "Llama-"),
+    *_family("meta", ("sambanova",), "Meta-Llama-"),
+    *_family("alibaba", ("dashscope",), "text-embedding-v"),
+    *_family("alibaba", ("dashscope", "cerebras"), "qwen-"),
+    *_family("alibaba", ("dashscope",), "qwen2", "qwen3", "qwq-", "qvq-"),
+    *_family("alibaba", ("groq", "openrouter"), "qwen/"),
+    *_family("alibaba", ("together", "huggingface"), "Qwen/"),
+    *_family("deepseek", ("together", "huggingface"), "deepseek-ai/"),
+    *_family("moonshotai", ("groq", "together", "huggingface", "openrouter"), "moonshotai/"),
+    *_family("zai", ("together", "huggingface"), "zai-org/"),
+    *_family("fireworks", ("fireworks",), "accounts/fireworks/"),
     # Bedrock's ids have the form `vendor.model`, a cross-region profile `region.vendor.model`, or an ARN.
-    Prefix("ai21.", "ai21", _BEDROCK),
-    Prefix("amazon.", "amazon", _BEDROCK),
-    Prefix("anthropic.", "anthropic", _BEDROCK),
-    Prefix("cohere.", "cohere", _BEDROCK),
-    Prefix("deepseek.", "deepseek", _BEDROCK),
-    Prefix("google.", "google", _BEDROCK),
-    Prefix("meta.", "meta", _BEDROCK),
-    Prefix("minimax.", "minimax", _BEDROCK),
-    Prefix("mistral.", "mistralai", _BEDROCK),
-    Prefix("moonshot.", "moonshotai", _BEDROCK),
-    Prefix("nvidia.", "nvidia", _BEDROCK),
-    Prefix("openai.", "openai", _BEDROCK),
-    Prefix("qwen.", "alibaba", _BEDROCK),
-    Prefix("writer.", "writer", _BEDROCK),
-    Prefix("zai.", "zai", _BEDROCK),
-    Prefix("us.", "amazon", _BEDROCK),
-    Prefix("us-gov.", "amazon", _BEDROCK),
-    Prefix("eu.", "amazon", _BEDROCK),
-    Prefix("apac.", "amazon", _BEDROCK),
-    Prefix("jp.", "amazon", _BEDROCK),
-    Prefix("au.", "amazon", _BEDROCK),
-    Prefix("ca.", "amazon", _BEDROCK),
-    Prefix("global.", "amazon", _BEDROCK),
-    Prefix(_ARN, "amazon", _BEDROCK),
+    *_family("ai21", _BEDROCK, "ai21."),
+    *_family("amazon", _BEDROCK, "amazon."),
+    *_family("anthropic", _BEDROCK, "anthropic."),
+    *_family("cohere", _BEDROCK, "cohere."),
+    *_family("deepseek", _BEDROCK, "deepseek."),
+    *_family("google", _BEDROCK, "google."),
+    *_family("meta", _BEDROCK, "meta."),
+    *_family("minimax", _BEDROCK, "minimax."),
+    *_family("mistralai", _BEDROCK, "mistral."),
+    *_family("moonshotai", _BEDROCK, "moonshot."),
+    *_family("nvidia", _BEDROCK, "nvidia."),
+    *_family("openai", _BEDROCK, "openai."),
+    *_family("alibaba", _BEDROCK, "qwen."),
+    *_family("writer", _BEDROCK, "writer."),
+    *_family("zai", _BEDROCK, "zai."),
+    *_family("amazon", _BEDROCK, "us.", "us-gov.", "eu.", "apac.", "jp.", "au.", "ca.", "global.", _ARN),
 )
 
 # The catch-all providers serve any model that they were set up with, for names that no prefix matches or whose
@@ -178,7 +148,7 @@ def is_known(provider: str) -> bool:
 
 @cache
 def adapter_for(provider: str) -> Adapter:
-    """Returns the provider's adapter. Raises UnknownProviderError."""
+    """Raises UnknownProviderError."""
     try:
         module_name, _, attribute = _ADAPTERS[provider].partition(":")
     except KeyError:
@@ -189,46 +159,40 @@ def adapter_for(provider: str) -> Adapter:
 
 
 def traits_of(provider: str) -> Traits:
-    """Returns the provider's declared facts. Raises UnknownProviderError."""
     return adapter_for(provider).traits
 
 
 def provider_title(provider: str) -> str:
-    """Returns the name as the vendor writes it, `OpenAI` for `openai`; a name that is no provider's as it is."""
+    """Returns the name as the vendor writes it, `OpenAI` for `openai`; an unknown name unchanged."""
     return traits_of(provider).title if is_known(provider) else provider
 
 
 @lru_cache(maxsize=256)
 def provider_named(text: str) -> str:
-    """Returns the provider that a person means by its name or title, whatever the case; empty for none."""
     wanted = text.strip().casefold()
     return next((name for name in _ADAPTERS if wanted in (name, provider_title(name).casefold())), "")
 
 
 def default_model(provider: str) -> str:
-    """Returns the model to fall back to at a provider that does not serve the requested one; empty when none is
-    declared."""
     return traits_of(provider).default_model
 
 
 def supported_prefixes() -> tuple[Prefix, ...]:
-    """Returns every prefix of a model name that the service routes, including those of the form `provider/`."""
     return PREFIXES + tuple(Prefix(f"{provider}/", provider, (provider,)) for provider in _ADAPTERS)
 
 
 def owner_of(model: str) -> str:
-    """Returns the provider that a name of the form `provider/model` belongs to, enabled or not; empty for any other
-    name."""
+    """Returns the provider in a name of the form `provider/model`, enabled or not; empty for any other name."""
     vendor, slash, _ = model.partition("/")
     return vendor if slash and vendor in _ADAPTERS else ""
 
 
 def resolve(model: str, enabled: Collection[str], disabled: Collection[str] = ()) -> list[Candidate]:
-    """Returns the enabled providers that may serve `model`, preferred first; an empty list when none does.
+    """Returns the enabled providers that may serve `model`, preferred first; an empty list if none does.
 
     The form `provider/model` names that provider alone: while it is not enabled, no provider serves the model.
-    `disabled` are the providers that the project has set up and switched off: a model that one of their prefixes
-    matches is not passed on to a provider of any model.
+    `disabled` are the providers that the project has switched off: a model that matches one of their prefixes is not
+    passed on to a provider of any model.
     """
     return list(_resolve(model, frozenset(enabled), frozenset(disabled)))
 
@@ -250,7 +214,6 @@ def _resolve(model: str, enabled: frozenset[str], disabled: frozenset[str]) -> t
 
 
 def prefix_of(model: str) -> Prefix | None:
-    """Returns the longest prefix that a name without a provider before it begins with; None without one."""
     matching = [row for row in PREFIXES if model.startswith(row.prefix)]
     return max(matching, key=lambda row: len(row.prefix)) if matching else None
 

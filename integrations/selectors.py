@@ -1,5 +1,3 @@
-"""Reads integrations and prices for the gateway and the management API."""
-
 from __future__ import annotations
 
 import logging
@@ -10,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Max, QuerySet
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from integrations.access.credentials import credentials_of
 from integrations.access.deployments import Deployment, deployment_of
 from integrations.models import ModelPrice, PricePeriod, ProviderIntegration, called
@@ -24,19 +22,18 @@ logger = logging.getLogger("integrations.credentials")
 
 
 def enabled_credentials(project_id: UUID) -> list[Credentials]:
-    """Returns the project's usable integrations, by provider and name. One whose secret cannot be decrypted is left out
-    and logged."""
+    """Returns the usable integrations by provider and name. One with an undecryptable secret is left out and logged."""
     return [deployment.credentials for deployment in read_deployments(project_id)[0]]
 
 
 def read_deployments(project_id: UUID) -> tuple[list[Deployment], frozenset[str]]:
-    """Returns the project's enabled integrations, and the providers of which none can be used because the secrets
-    cannot be decrypted. Each such secret is logged."""
+    """Returns the enabled integrations, and the providers with no usable one because secrets cannot be decrypted. Each
+    such secret is logged."""
     found, unreadable = [], set()
     for row in project_integrations(project_id).filter(enabled=True):
         try:
             found.append(deployment_of(row, credentials_of(row)))
-        except UndecryptableError:
+        except UndecryptableSecretError:
             unreadable.add(row.provider)
             logger.error("integration.undecryptable integration_id=%s provider=%s", row.pk, row.provider)
     providers = {deployment.provider for deployment in found}
@@ -46,31 +43,26 @@ def read_deployments(project_id: UUID) -> tuple[list[Deployment], frozenset[str]
 
 
 def disabled_providers(project_id: UUID) -> frozenset[str]:
-    """Returns the providers whose integrations in the project are all switched off."""
     rows = ProviderIntegration.objects.for_project(project_id).values_list("provider", "enabled")
     return frozenset(provider for provider, _ in rows) - {provider for provider, enabled in rows if enabled}
 
 
 def deployment_names(project_id: UUID) -> frozenset[str]:
-    """Returns the names of the project's integrations, those that are switched off included."""
     return frozenset(row.name for row in project_integrations(project_id).only("name", "provider"))
 
 
 def providers_with_names(project_id: UUID) -> frozenset[str]:
-    """Returns the providers of which the project has an integration with a name of its own."""
     rows = project_integrations(project_id).only("name", "provider")
     return frozenset(row.provider for row in rows if row.name != row.provider)
 
 
 def provider_of(project_id: UUID, name: str) -> str:
-    """Returns the kind of the project's integration with the name; empty where there is none."""
     row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).only("name", "provider").first()
     return row.provider if row is not None else ""
 
 
 def running_sandbox(project_id: UUID) -> list[Credentials]:
-    """Returns the sandbox that `manage.py serve` has started, which serves every project unless the project has its own
-    row for the sandbox."""
+    """The sandbox of `manage.py serve` serves every project that has no row of its own for it."""
     if not settings.SANDBOX or ProviderIntegration.objects.for_project(project_id).filter(provider=SANDBOX).exists():
         return []
     try:
@@ -85,13 +77,14 @@ def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
 
 
 def price_table() -> Mapping[tuple[str, str], Price]:
-    """Returns the prices for all projects by (provider, model), without rows that lack the price of input or output."""
     return _prices(ModelPrice.objects.filter(project=None))
 
 
 def price_mark() -> tuple[object, ...]:
-    """Returns a value that differs after each change of `price_table` and takes much less time to read. Every change of
-    a price opens a period or removes a row; the time of the change alone would not do, since a clock may be set back.
+    """Returns a value that differs after each change of `price_table` and is much faster to read.
+
+    Every change of a price opens a period or removes a row; the time of the change would not do, since a clock may be
+    set back.
     """
     shared = ModelPrice.objects.filter(project=None)
     totals = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
@@ -100,7 +93,6 @@ def price_mark() -> tuple[object, ...]:
 
 
 def price_overrides(project_id: UUID) -> Mapping[tuple[str, str], Price]:
-    """Returns the prices that the project has set by hand; each counts instead of the same row of `price_table`."""
     return _prices(ModelPrice.objects.filter(project_id=project_id))
 
 

@@ -1,5 +1,3 @@
-"""The JSON shapes of the integrations API. A stored key is only shown as its masked tail."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -160,7 +158,6 @@ class OutcomeSerializer(serializers.Serializer[ConnectionOutcome]):
 
 
 def change_of(data: Mapping[str, Any]) -> IntegrationChange:
-    """Returns the change that these fields make, each of which may be left out."""
     return IntegrationChange(
         secret=data.get("api_key"),
         enabled=data.get("enabled"),

@@ -1,5 +1,3 @@
-"""The services that change integrations."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.errors import ValidationError
 from integrations.access.checked_additions import checked_forwarded, checked_headers, checked_parameters
 from integrations.access.checked_deployments import (
@@ -46,15 +44,15 @@ _SWITCHES = ("enabled", "own_account")
 
 
 class Default(Enum):
-    """The value of a field that resets it to the provider's own: its list of headers, or no limit."""
+    """Resets a field to the provider's own value: its list of headers, or no limit."""
 
     OF_PROVIDER = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
-    """The fields to set; None leaves a field unchanged. A masked `secret`, secret extra or header keeps the stored
-    value. `options` are merged into the stored ones; parameters and headers replace the stored ones."""
+    """None leaves a field unchanged. A masked `secret`, secret extra or header keeps the stored value. `options` are
+    merged into the stored ones; parameters and headers replace them."""
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
@@ -77,8 +75,8 @@ class IntegrationChange:
 def add_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange, name: str = "", trusted: bool = False
 ) -> ProviderIntegration:
-    """Returns the new integration, named like its kind without a `name`. Raises UnknownProviderError,
-    IntegrationExistsError, ValidationError."""
+    """Without `name` the integration is named like its kind. Raises UnknownProviderError, IntegrationExistsError,
+    ValidationError."""
     if not is_known(provider):
         raise UnknownProviderError(provider)
     name = checked_name(name, provider)
@@ -92,14 +90,13 @@ def add_integration(
 def update_integration(
     *, project_id: UUID, name: str, change: IntegrationChange, trusted: bool = False
 ) -> ProviderIntegration:
-    """Returns the changed integration. Raises IntegrationNotFoundError, ValidationError."""
     with transaction.atomic():
         return _save(_locked(project_id, name), change, trusted=trusted)
 
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
-    """Sets the row's fields without saving it. Raises ValidationError, also for operators, when a stored credential
-    would go to another host than the one that it was saved for."""
+    """Sets the row's fields without saving it. Raises ValidationError, also for operators, if a stored credential would
+    go to another host than the one that it was saved for."""
     refuse_foreign(row, traits_of(row.provider), {**(change.options or {}), **(change.secret_extra or {})})
     apply_choice(row, change)
     before, destination, not_given = _access(row), destination_of(row), stored_secrets(row)
@@ -127,7 +124,6 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
 
 
 def apply_choice(row: ProviderIntegration, change: IntegrationChange) -> None:
-    """Sets what the choice among deployments reads. Raises ValidationError."""
     for name in NUMBERS:
         value = getattr(change, name)
         if value is not None:
@@ -139,8 +135,8 @@ def apply_choice(row: ProviderIntegration, change: IntegrationChange) -> None:
 
 
 def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool:
-    """Sets the additions to every request. Returns True when the change sets the headers and keeps the stored value of
-    none. Raises ValidationError."""
+    """Sets the additions to every request. Returns True if the change sets the headers and keeps none of the stored
+    values. Raises ValidationError."""
     if change.default_parameters is not None:
         row.default_parameters = checked_parameters("default_parameters", change.default_parameters, may_remove=False)
     if change.forced_parameters is not None:
@@ -160,12 +156,10 @@ def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool
 
 
 def forget_test(row: ProviderIntegration) -> None:
-    """Clears the outcome of the last test, which belongs to another access; the row is not saved."""
     row.last_tested_at, row.last_test_ok, row.last_test_reason = None, None, ""
 
 
 def remove_integration(*, project_id: UUID, name: str) -> None:
-    """Removes the project's integration. Raises IntegrationNotFoundError."""
     with transaction.atomic():
         _locked(project_id, name).delete()
 
@@ -186,7 +180,7 @@ def _locked(project_id: UUID, name: str) -> ProviderIntegration:
 def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
     try:
         stored = stored_headers(row) if names else {}
-    except UndecryptableError:
+    except UndecryptableSecretError:
         stored = {}
     for name in sorted(names):
         if name not in stored:
@@ -196,8 +190,8 @@ def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
 
 
 def _access(row: ProviderIntegration) -> tuple[str, str, str, str, dict[str, str]]:
-    """Returns the decrypted values that a test's outcome depends on, since the encrypted text differs each time the
-    same key is stored."""
+    """Returns the decrypted values that a test's outcome depends on: encrypting the same key gives a different text
+    each time."""
     return row.base_url, row.encrypted_secret, row.encrypted_extra, row.encrypted_headers, dict(row.options)
 
 

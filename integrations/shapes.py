@@ -1,5 +1,3 @@
-"""The shapes of the integrations API's answers, for the OpenAPI document."""
-
 from __future__ import annotations
 
 from datetime import datetime

@@ -1,5 +1,3 @@
-"""The paths of the integrations app below `/api/llm/`."""
-
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter

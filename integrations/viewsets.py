@@ -1,5 +1,3 @@
-"""The endpoints of integrations, a project's access to providers."""
-
 from __future__ import annotations
 
 from rest_framework import status
@@ -25,8 +23,7 @@ from integrations.shapes import IntegrationEntry
 
 
 class TestThrottle(ProjectThrottle):
-    """The limit of tests. They are sent from the gateway's own addresses, so no project may send so many that a
-    provider blocks them."""
+    """Tests leave from the gateway's own addresses, so no project may send so many that a provider blocks them."""
 
     scope = "integration_tests"
     rate = "60/min"
@@ -90,7 +87,6 @@ class IntegrationViewSet(ProjectViewSet):
         return Response(OutcomeSerializer(outcome).data)
 
     def _change_of(self, name: str) -> IntegrationChangeSerializer:
-        """Returns the body. Raises ValidationError where it names another integration or provider than the path."""
         serializer = self.valid_body(IntegrationChangeSerializer)
         provider = provider_of(self.project_id, name) or (name if is_known(name) else "")
         for field, value in (("name", name), ("provider", provider)):

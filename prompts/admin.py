@@ -1,5 +1,3 @@
-"""Prompts in the admin, read-only: the console's pages write them through the services of this app."""
-
 from __future__ import annotations
 
 from django.contrib import admin

@@ -1,26 +1,3 @@
-"""Failures of the prompts app.
-
-ApplicationError
-├── ValidationError
-│   └── InvalidVersionError          400, `details` by field of the version
-├── NotFoundError
-│   ├── ConfigNotFoundError          404
-│   ├── LabelNotFoundError           404
-│   └── VersionNotFoundError         404
-├── PermissionDeniedError
-│   └── LabelProtectedError          403
-├── ConflictError
-│   ├── BrokenIncludeError           409
-│   ├── ConfigExistsError            409
-│   ├── IncludedPromptError          409
-│   ├── RolloutActiveError           409
-│   └── NothingToUndoError           409
-└── VariableError                    422, of one variable of a template
-    ├── MissingVariableError
-    ├── InvalidVariableError
-    └── UnknownVariableError
-"""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -38,25 +15,15 @@ _QUOTED_CHARACTERS = 100
 
 
 class InvalidVersionError(ValidationError):
-    """Raised for an invalid version; `details` holds field → messages, with paths such as `variables.0.name`."""
+    """`details` maps fields to messages, with paths such as `variables.0.name`."""
 
     def __init__(self, details: Mapping[str, Sequence[str]]) -> None:
         field, messages = next(iter(details.items()))
         super().__init__(f"{field}: {messages[0]}", details=details)
 
 
-class ConfigNotFoundError(NotFoundError):
-    code = "prompt_config_not_found"
-
-    def __init__(self) -> None:
-        super().__init__("The project has no such prompt config.")
-
-
-class VersionNotFoundError(NotFoundError):
-    code = "prompt_version_not_found"
-
-    def __init__(self) -> None:
-        super().__init__("The prompt config has no such version.")
+ConfigNotFoundError = NotFoundError.kind("prompt_config_not_found", "The project has no such prompt config.")
+VersionNotFoundError = NotFoundError.kind("prompt_version_not_found", "The prompt config has no such version.")
 
 
 class LabelNotFoundError(NotFoundError):
@@ -73,51 +40,29 @@ class LabelProtectedError(PermissionDeniedError):
         super().__init__(f"The label {label[:_QUOTED_CHARACTERS]!r} is protected: only administrators change it.")
 
 
-class BrokenIncludeError(ConflictError):
-    """Raised where a version is used whose included prompts have changed so that it cannot be."""
-
-    code = "prompt_include_broken"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"The prompt cannot be used: {problem}")
+# Raised where a version is used whose included prompts have changed so that it cannot be.
+BrokenIncludeError = ConflictError.kind("prompt_include_broken", "The prompt cannot be used: {}")
 
 
 class IncludedPromptError(ConflictError):
-    """Raised when a prompt is to go that others include."""
-
     code = "prompt_included"
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"It is included by the active version of {', '.join(names)}.")
 
 
-class ConfigExistsError(ConflictError):
-    code = "prompt_config_exists"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"The project has a prompt config named {name!r} already.")
-
-
-class RolloutActiveError(ConflictError):
-    """Raised while a rollout is active, which alone decides which version is served."""
-
-    code = "rollout_active"
-
-    def __init__(self, refused: str) -> None:
-        super().__init__(
-            f"{refused} while a rollout of the prompt config is active: complete it or roll it back first."
-        )
-
-
-class NothingToUndoError(ConflictError):
-    code = "nothing_to_undo"
-
-    def __init__(self) -> None:
-        super().__init__("There is no activation to undo: the config serves the version it began with.")
+ConfigExistsError = ConflictError.kind("prompt_config_exists", "The project has a prompt config named {!r} already.")
+# Raised while a rollout is active, which alone decides which version is served.
+RolloutActiveError = ConflictError.kind(
+    "rollout_active", "{} while a rollout of the prompt config is active: complete it or roll it back first."
+)
+NothingToUndoError = ConflictError.kind(
+    "nothing_to_undo", "There is no activation to undo: the config serves the version it began with."
+)
 
 
 class VariableError(ApplicationError):
-    """Raised for the variable `variable` of a request. The message holds the name and never the value."""
+    """The request's variable `variable` is wrong. The message has its name and never its value."""
 
     status = 422
     type = "invalid_request_error"

@@ -1,5 +1,3 @@
-"""A column for JSON whose members keep the order they were written in."""
-
 from __future__ import annotations
 
 import json

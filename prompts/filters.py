@@ -1,5 +1,3 @@
-"""Filters of the lists of prompts."""
-
 from __future__ import annotations
 
 import json
@@ -20,8 +18,6 @@ class WholeNumberFilter(filters.Filter):  # type: ignore[misc]  # the package ha
 
 
 class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Filters of configs: `name` matches whole; `search` matches in name or description in any letter case."""
-
     name = filters.CharFilter(max_length=NAME_CHARACTERS)
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
     # django-filter's BooleanFilter treats any other text as no filter.
@@ -38,8 +34,6 @@ class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has 
 
 
 class VersionFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Filters of versions: `search` matches in prompt, messages or commit message in any letter case."""
-
     version_number = WholeNumberFilter(field_name="number")
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
 

@@ -1,4 +1,4 @@
-"""Changes and reads of labels. Every change locks the config's row, and saves it, so that gateways follow."""
+"""Every change of a label locks the config's row, and saves it, so that gateways follow."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ _NAME = re.compile(rf"(?![0-9]+\Z)[a-z0-9][a-z0-9._-]{{0,{LABEL_CHARACTERS - 1}}
 
 
 def list_labels(project_id: UUID, config_id: UUID) -> QuerySet[PromptLabel]:
-    """Returns a config's labels by name. Raises ConfigNotFoundError."""
     get_config(project_id, config_id)
     return PromptLabel.objects.filter(config_id=config_id).select_related("version").order_by("name")
 
 
 def list_label_moves(project_id: UUID, config_id: UUID) -> QuerySet[PromptLabelMove]:
-    """Returns the moves of a config's labels, latest first. Raises ConfigNotFoundError."""
     get_config(project_id, config_id)
     moves = PromptLabelMove.objects.filter(config_id=config_id).order_by("-id")
     return moves.select_related("from_version", "to_version")
@@ -107,7 +105,6 @@ def _note_move(
 
 
 def name_problem(name: str) -> str:
-    """Returns what keeps a text from being the name of a label, or an empty text."""
     problem = ""
     if name in _RESERVED:
         problem = f"Must not be {' or '.join(sorted(_RESERVED))}, which every prompt has."

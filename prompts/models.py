@@ -1,5 +1,3 @@
-"""Prompt configs, their numbered versions, which version was active when, and the labels of versions."""
-
 from __future__ import annotations
 
 import uuid
@@ -24,8 +22,6 @@ LABEL_CHARACTERS = 50
 
 
 class PromptConfig(models.Model):
-    """A managed prompt. Requests name it in a header or in the body, and get its active version."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prompt_configs")
     name = models.CharField(max_length=NAME_CHARACTERS)
@@ -51,12 +47,22 @@ class PromptConfig(models.Model):
         return self.name
 
 
-class PromptVersion(models.Model):
+class WrittenOnce(models.Model):
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise TypeError(f"A {type(self).__name__} is never changed once it is stored")
+        super().save(*args, **kwargs)
+
+
+class PromptVersion(WrittenOnce):
     """The content of one version of a config. Written once: a change is a new version.
 
     Either `system_prompt` or `messages` is set, a list of `{role, content}` and `{prompt}`. `variables` is a list of
-    `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
-    An empty `model` and null leave the request's value.
+    `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's. An empty `model` and null
+    leave the request's value.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -81,13 +87,9 @@ class PromptVersion(models.Model):
     def __str__(self) -> str:
         return f"version {self.number}"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        _refuse_change(self)
-        super().save(*args, **kwargs)
 
-
-class PromptActivation(models.Model):
-    """One move of a config's active version: who, when, from, to, why. Rows are added and never changed."""
+class PromptActivation(WrittenOnce):
+    """One move of a config's active version. Append-only."""
 
     class Kind(models.TextChoices):
         CREATED = "created"  # The move to the first version has no `from_version`.
@@ -118,10 +120,6 @@ class PromptActivation(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        _refuse_change(self)
-        super().save(*args, **kwargs)
-
 
 class PromptLabel(models.Model):
     """A name such as `production` for one version of a config. Only administrators move a protected one."""
@@ -141,9 +139,8 @@ class PromptLabel(models.Model):
         return self.name
 
 
-class PromptLabelMove(models.Model):
-    """One move of a label: who, when, from, to, why. A label that is made has no `from_version`, one that is removed no
-    `to_version`. Rows are added and never changed."""
+class PromptLabelMove(WrittenOnce):
+    """One move of a label. A new label has no `from_version`, a removed one no `to_version`. Append-only."""
 
     config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="label_moves")
     label = models.CharField(max_length=LABEL_CHARACTERS)
@@ -158,12 +155,3 @@ class PromptLabelMove(models.Model):
 
     def __str__(self) -> str:
         return f"{self.label} {self.created_at:%Y-%m-%d %H:%M:%S}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        _refuse_change(self)
-        super().save(*args, **kwargs)
-
-
-def _refuse_change(row: models.Model) -> None:
-    if not row._state.adding:
-        raise TypeError(f"A {type(row).__name__} is never changed once it is stored")

@@ -1,5 +1,3 @@
-"""Queries of prompts, for the gateway and the management API."""
-
 from __future__ import annotations
 
 import json
@@ -12,6 +10,8 @@ from weakref import WeakValueDictionary
 from django.db.models import Count, QuerySet
 
 from core.lookup.registry import Kind, Match, as_uuid, finds
+from core.resources.rows import get_or_raise
+from core.wire.shown import seen_as
 from prompts.content.composition import Library, compose, is_composed
 from prompts.content.messages import PromptMessage, texts_of
 from prompts.content.templating import RoleAndText, Template, compile_messages
@@ -24,9 +24,8 @@ from prompts.models import PromptActivation, PromptConfig, PromptLabel, PromptVe
 class PromptVersionRecord:
     """A version as the hot path needs it: compiled, with `tools` and `response_format` as the JSON to send.
 
-    An empty `model`, and None elsewhere, leaves the request's value. `included` has the version number of each prompt
-    that this one includes, by config and name; `problem` says what keeps it from being used, now that one of these has
-    changed.
+    An empty `model`, and None elsewhere, leaves the request's value. `included` has each included prompt's version
+    number, by config and name; `problem` says why the version cannot be used since one of them changed.
     """
 
     id: UUID
@@ -42,12 +41,11 @@ class PromptVersionRecord:
 
     @property
     def is_composed(self) -> bool:
-        """True where the texts follow other prompts, so that they may change."""
         return bool(self.included or self.problem)
 
     def messages(self, values: Mapping[str, Any] | None, *, tolerated: Collection[str] = ()) -> list[PromptMessage]:
-        """Returns the messages with `values` filled in, or as they are written when `values` is None. A text that
-        renders to nothing is no message. Raises VariableError, and BrokenIncludeError where `problem` says why."""
+        """Returns the messages with `values` filled in, or as written if `values` is None; drops those that render to
+        nothing. Raises VariableError, and BrokenIncludeError with `problem`."""
         if self.problem:
             raise BrokenIncludeError(self.problem)
         messages = (
@@ -58,8 +56,8 @@ class PromptVersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptConfigRecord:
-    """A config as the hot path needs it; `active` is None until the config has a version. `last_version` is the highest
-    number of its versions."""
+    """A config as the hot path needs it; `active` is None until it has a version. `last_version` is its highest version
+    number."""
 
     id: UUID
     name: str
@@ -73,7 +71,7 @@ _records: WeakValueDictionary[UUID, PromptVersionRecord] = WeakValueDictionary()
 
 
 def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
-    """Returns the project's configs by name: one query, and a second one for versions that are not yet known."""
+    """Returns configs by name, with one query, and a second one for versions not known yet."""
     rows = PromptConfig.objects.for_project(project_id).only("id", "name", "active_version_id", "last_version_number")
     found = {row.name: row for row in rows}
     records = version_records({row.active_version_id for row in found.values() if row.active_version_id is not None})
@@ -89,7 +87,6 @@ def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
 
 
 def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRecord]:
-    """Returns versions by id; unknown ids are left out."""
     known = {version_id: _records.get(version_id) for version_id in version_ids}
     found = {version_id: record for version_id, record in known.items() if record is not None}
     unknown = known.keys() - found.keys()
@@ -107,16 +104,13 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
 
 
 def version_by_number(config_id: UUID, number: int) -> PromptVersionRecord | None:
-    """Returns any version of a config, active or not; None when it has no such version."""
     version_id = PromptVersion.objects.filter(config_id=config_id, number=number).values_list("id", flat=True).first()
     return None if version_id is None else version_records({version_id}).get(version_id)
 
 
 def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptVersionRecord:
     """Returns any version of a config, active or not. Raises ConfigNotFoundError and VersionNotFoundError."""
-    config = PromptConfig.objects.for_project(project_id).filter(name=config_name).first()
-    if config is None:
-        raise ConfigNotFoundError
+    config = get_or_raise(PromptConfig.objects.for_project(project_id), ConfigNotFoundError, name=config_name)
     version = version_by_number(config.pk, number)
     if version is None:
         raise VersionNotFoundError
@@ -124,7 +118,6 @@ def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptV
 
 
 def labelled_versions(project_id: UUID) -> Mapping[UUID, Mapping[str, UUID]]:
-    """Returns the version of each label by config and name."""
     found: dict[UUID, dict[str, UUID]] = {}
     rows = PromptLabel.objects.filter(config__project_id=project_id)
     for config_id, name, version_id in rows.values_list("config_id", "name", "version_id"):
@@ -133,49 +126,30 @@ def labelled_versions(project_id: UUID) -> Mapping[UUID, Mapping[str, UUID]]:
 
 
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:
-    """Returns configs by name, each with its active version and, as `version_count`, the number of its versions."""
+    """Returns configs by name, each with its active version and its number of versions as `version_count`."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version")
     return configs.annotate(version_count=Count("versions")).order_by("name")
 
 
 def get_config(project_id: UUID, config_id: UUID) -> PromptConfig:
     """Returns a config with `version_count`. Raises ConfigNotFoundError, also for another project's."""
-    row = list_configs(project_id).filter(pk=config_id).first()
-    if row is None:
-        raise ConfigNotFoundError
-    return row
+    return get_or_raise(list_configs(project_id), ConfigNotFoundError, pk=config_id)
 
 
 def list_versions(project_id: UUID, config_id: UUID) -> QuerySet[PromptVersion]:
-    """Returns a config's versions, newest first. Raises ConfigNotFoundError."""
     _require_config(project_id, config_id)
     return PromptVersion.objects.filter(config_id=config_id).select_related("config").order_by("-number")
 
 
 def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVersion:
-    """Returns a version. Raises ConfigNotFoundError and VersionNotFoundError."""
-    row = list_versions(project_id, config_id).filter(pk=version_id).first()
-    if row is None:
-        raise VersionNotFoundError
-    return row
+    return get_or_raise(list_versions(project_id, config_id), VersionNotFoundError, pk=version_id)
 
 
 def version_content(version: PromptVersion) -> VersionContent:
-    return VersionContent(
-        system_prompt=version.system_prompt,
-        messages=version.messages,
-        model=version.model,
-        temperature=version.temperature,
-        max_tokens=version.max_tokens,
-        variables=version.variables,
-        tools=version.tools,
-        response_format=version.response_format,
-        commit_message=version.commit_message,
-    )
+    return seen_as(VersionContent, version)
 
 
 def list_activations(project_id: UUID, config_id: UUID) -> QuerySet[PromptActivation]:
-    """Returns a config's activations, latest first. Raises ConfigNotFoundError."""
     _require_config(project_id, config_id)
     activations = PromptActivation.objects.filter(config_id=config_id).order_by("-id")
     return activations.select_related("from_version", "to_version")
@@ -216,7 +190,6 @@ def _encoded(value: Any) -> bytes:
 
 @finds(Kind.PROMPT)
 def find_prompts(project_id: UUID, text: str) -> Sequence[Match]:
-    """Returns the project's prompts of this id or name."""
     own = PromptConfig.objects.for_project(project_id)
     identity = as_uuid(text)
     rows = own.filter(pk=identity) if identity else own.filter(name=text)
@@ -224,8 +197,7 @@ def find_prompts(project_id: UUID, text: str) -> Sequence[Match]:
 
 
 def prompt_names(project_id: UUID, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the names of prompts by the keys of figures: a prompt's id, or `{id}/{version}`. Prompts that do not
-    exist any more are left out."""
+    """`keys` are those of figures: a prompt's id, or `{id}/{version}`. Deleted prompts are left out."""
     ids = {found for key in keys if (found := as_uuid(key.partition("/")[0]))}
     named = PromptConfig.objects.for_project(project_id).filter(pk__in=ids) if ids else PromptConfig.objects.none()
     names = {str(pk): name for pk, name in named.values_list("pk", "name")}

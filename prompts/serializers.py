@@ -1,16 +1,16 @@
-"""Wire shapes of the prompts API."""
-
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 from rest_framework import serializers
 
 from core.wire.fields import NumberField
-from core.wire.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
+from core.wire.shown import shown, shown_as
 from prompts import shapes
-from prompts.content.checks import Draft
+from prompts.content.checks import Draft, DraftCheck
 from prompts.content.messages import MAX_MESSAGES
 from prompts.content.version import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff.contents import Change, VersionDiff
@@ -29,12 +29,11 @@ from prompts.models import (
 from prompts.transfer import (
     FORMAT,
     FORMAT_VERSION,
-    ConfigOutcome,
     ImportedConfig,
+    ImportedConfigOutcome,
     ImportedLabel,
     NumberedContent,
 )
-from prompts.usage import VersionUsage
 
 _MAX_IMPORTED_CONFIGS = 1000
 _MAX_IMPORTED_VERSIONS = 10_000
@@ -42,7 +41,7 @@ _MAX_IMPORTED_LABELS = 1000
 _MAX_CHECKED_VARIABLES = 1000
 
 
-class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
+class ConfigSerializer(RowSerializer[PromptConfig]):
     """A config with `version_count`, as the selectors return it."""
 
     active_version_id = serializers.UUIDField(read_only=True, allow_null=True)
@@ -65,7 +64,6 @@ class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
             "created_at",
             "updated_at",
         ]
-        read_only_fields = fields
 
 
 class ConfigChangeSerializer(BodySerializer):
@@ -84,40 +82,6 @@ class _ConfigFields(StrictSerializer):
 
 class NewConfigSerializer(_ConfigFields, BodySerializer):
     """The body of POST on configs."""
-
-
-class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
-    version_number = serializers.IntegerField(source="number", read_only=True)
-    is_active = serializers.SerializerMethodField()
-    # The model's JSON columns have a class of their own, for which DRF knows no serializer field.
-    messages = serializers.ReadOnlyField()
-    variables = serializers.ReadOnlyField()
-    tools = serializers.ReadOnlyField()
-    response_format = serializers.ReadOnlyField()
-
-    class Meta:
-        model = PromptVersion
-        fields = [
-            "id",
-            "config_id",
-            "version_number",
-            "is_active",
-            "system_prompt",
-            "messages",
-            "model",
-            "temperature",
-            "max_tokens",
-            "variables",
-            "tools",
-            "response_format",
-            "commit_message",
-            "created_by",
-            "created_at",
-        ]
-        read_only_fields = fields
-
-    def get_is_active(self, version: PromptVersion) -> bool:
-        return version.config.active_version_id == version.pk
 
 
 class _VersionFields(StrictSerializer):
@@ -176,21 +140,14 @@ class CheckSerializer(BodySerializer):
     )
 
     def draft(self) -> Draft:
-        given = self.validated_data
-        return Draft(
-            system_prompt=given["system_prompt"],
-            messages=given.get("messages") or [],
-            variables=given.get("variables") or [],
-            tools=given.get("tools"),
-            response_format=given.get("response_format"),
-        )
+        return Draft(**{name: value for name, value in self.validated_data.items() if value is not None})
 
 
 class ReasonSerializer(BodySerializer):
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
 
 
-class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
+class ActivationSerializer(RowSerializer[PromptActivation]):
     """A move of the active version; `undoes` is the id of the move that an undo reverted."""
 
     from_version_number = serializers.IntegerField(
@@ -213,7 +170,6 @@ class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
             "reason",
             "created_at",
         ]
-        read_only_fields = fields
 
 
 class ImportedVersionSerializer(_VersionFields):
@@ -291,68 +247,50 @@ class ImportSerializer(BodySerializer):
         ]
 
 
-def import_body(outcomes: list[ConfigOutcome], *, dry_run: bool) -> dict[str, Any]:
+def import_body(outcomes: list[ImportedConfigOutcome], *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "configs_created": sum(outcome.created for outcome in outcomes),
-        "versions_added": sum(len(outcome.added) for outcome in outcomes),
-        "versions_skipped": sum(len(outcome.skipped) for outcome in outcomes),
-        "labels_added": sum(len(outcome.labels) for outcome in outcomes),
-        "configs": [
-            {
-                "name": outcome.name,
-                "created": outcome.created,
-                "versions_added": list(outcome.added),
-                "versions_skipped": list(outcome.skipped),
-                "labels_added": list(outcome.labels),
-            }
-            for outcome in outcomes
-        ],
+        "versions_added": sum(len(outcome.versions_added) for outcome in outcomes),
+        "versions_skipped": sum(len(outcome.versions_skipped) for outcome in outcomes),
+        "labels_added": sum(len(outcome.labels_added) for outcome in outcomes),
+        "configs": [asdict(outcome) for outcome in outcomes],
     }
 
 
-def content_of(data: dict[str, Any]) -> VersionContent:
-    """Returns the content of validated fields; fields that are left out or null are not set."""
-    return VersionContent(
-        system_prompt=data.get("system_prompt") or "",
-        messages=data.get("messages") or [],
-        model=data.get("model") or "",
-        temperature=data.get("temperature"),
-        max_tokens=data.get("max_tokens"),
-        variables=data.get("variables") or [],
-        tools=data.get("tools") or [],
-        response_format=data.get("response_format"),
-        commit_message=data.get("commit_message") or "",
+def content_of(data: Mapping[str, Any]) -> VersionContent:
+    given = {field.name: data.get(field.name) for field in fields(VersionContent)}
+    return VersionContent(**{name: value for name, value in given.items() if value is not None})
+
+
+def check_body(check: DraftCheck) -> shapes.PromptCheck:
+    return shown_as(
+        shapes.PromptCheck,
+        check,
+        valid=all(finding.severity != "error" for finding in check.findings),
+        undeclared=[variable.name for variable in check.variables if not variable.is_declared],
+        unused=[variable.name for variable in check.variables if not variable.count],
+        tokens_estimated=True,
     )
 
 
 def diff_body(before: PromptVersion, after: PromptVersion, diff: VersionDiff) -> dict[str, Any]:
-    """Returns a diff's wire form: `system_prompt` has a row for each line, whose `kind` is equal, changed, removed or
-    added, as has each of `messages`, which is empty for two versions without; the other fields hold only changes."""
-    return {
-        "from": _head(before),
-        "to": _head(after),
-        "system_prompt": [asdict(row) for row in diff.system_prompt],
-        "messages": [asdict(message) for message in diff.messages],
-        "variables": [_change(change) for change in diff.variables],
-        "tools": [_change(change) for change in diff.tools],
-        "parameters": [_change(change) for change in diff.parameters],
-    }
+    """`system_prompt` has a row for each line, of `kind` equal, changed, removed or added; so has each of `messages`,
+    which is empty if neither version has messages. The other fields hold only changes."""
+    changes = {name: [_change(one) for one in getattr(diff, name)] for name in ("variables", "tools", "parameters")}
+    return {"from": _head(before), "to": _head(after), **shown(diff), **changes}
 
 
-def usage_body(usage: VersionUsage | None) -> dict[str, Any] | None:
-    if usage is None:
-        return None
-    at = usage.last_served_at
-    return {
-        "request_count": usage.request_count,
-        "last_served_at": None if at is None else serializers.DateTimeField().to_representation(at),
-    }
+def version_entry(version: PromptVersion) -> shapes.PromptVersionEntry:
+    return shown_as(shapes.PromptVersionEntry, version, **_place(version))
 
 
-def _head(version: PromptVersion) -> dict[str, Any]:
-    shown = VersionSerializer(version).data
-    return {name: shown[name] for name in shapes.PromptVersionHead.__annotations__}
+def _head(version: PromptVersion) -> shapes.PromptVersionHead:
+    return shown_as(shapes.PromptVersionHead, version, **_place(version))
+
+
+def _place(version: PromptVersion) -> dict[str, Any]:
+    return {"version_number": version.number, "is_active": version.config.active_version_id == version.pk}
 
 
 def _change(change: Change) -> dict[str, Any]:

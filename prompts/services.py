@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from core.errors import ValidationError
+from core.resources.rows import get_or_raise
 from prompts.content.composition import Library, compose, is_composed
 from prompts.content.messages import INCLUDE
 from prompts.content.templating import compile_messages
@@ -32,7 +34,6 @@ RESERVED_NAMES = ("configs", "check", "export", "import", "labels", "rollouts")
 
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
-    """Makes a config. Raises ValidationError for a name that no header can carry, ConfigExistsError for a taken one."""
     row = PromptConfig(project_id=project_id, name=named(name), description=description)
     _save_named(row)
     _log("prompt_config.created", project_id, row.pk, actor)
@@ -43,7 +44,7 @@ def update_config(
     *, project_id: UUID, config_id: UUID, name: str | None = None, description: str | None = None, actor: str = ""
 ) -> PromptConfig:
     """Changes the fields that are not None. Raises ConfigNotFoundError, ValidationError, ConfigExistsError, and
-    IncludedPromptError for the name of a prompt that another one includes."""
+    IncludedPromptError for renaming a prompt that another one includes."""
     with transaction.atomic():
         row = locked_config(config_id, project_id)
         if name is not None and name != row.name:
@@ -57,8 +58,8 @@ def update_config(
 
 
 def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None:
-    """Deletes a config with all its versions. Raises ConfigNotFoundError, RolloutActiveError during a rollout, and
-    IncludedPromptError while another prompt includes it."""
+    """Raises ConfigNotFoundError, RolloutActiveError during a rollout, and IncludedPromptError while another prompt
+    includes it."""
     with transaction.atomic():
         row = locked_config(config_id, project_id)
         if row.has_active_rollout:
@@ -73,7 +74,7 @@ def add_version(
 ) -> PromptVersion:
     """Adds the next version; the first is activated at once. Raises ConfigNotFoundError, InvalidVersionError.
 
-    Without `check_includes` the prompts that it includes may follow: the caller checks them.
+    Without `check_includes` the included prompts may follow later: the caller checks them.
     """
     check_content(content)
     with transaction.atomic():
@@ -85,16 +86,8 @@ def add_version(
         version = PromptVersion.objects.create(
             config=config,
             number=config.last_version_number,
-            system_prompt=content.system_prompt,
-            messages=content.messages,
-            model=content.model,
-            temperature=content.temperature,
-            max_tokens=content.max_tokens,
-            variables=content.variables,
-            tools=content.tools,
-            response_format=content.response_format,
-            commit_message=content.commit_message,
             created_by=actor,
+            **asdict(content),
         )
         if config.active_version_id is None:
             _move(config, version, kind=Kind.CREATED, actor=actor)
@@ -111,10 +104,10 @@ def activate_version(
     reason: str = "",
     check_includes: bool = True,
 ) -> PromptConfig:
-    """Activates a version. Activating the active one changes nothing and adds no row to the history.
+    """Activating the active version changes nothing and adds no row to the history.
 
-    Raises ConfigNotFoundError, VersionNotFoundError, RolloutActiveError during a rollout, and InvalidVersionError when
-    it includes what is not there any more.
+    Raises ConfigNotFoundError, VersionNotFoundError, RolloutActiveError during a rollout, and InvalidVersionError if an
+    included prompt no longer exists.
     """
     with transaction.atomic():
         config = locked_config(config_id, project_id)
@@ -145,7 +138,7 @@ def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: st
 
 
 def set_rollout_active(*, config_id: UUID, active: bool) -> None:
-    """Sets the flag of an active rollout, in the transaction that changes its status. Raises ConfigNotFoundError."""
+    """Call it in the transaction that changes the rollout's status. Raises ConfigNotFoundError."""
     with transaction.atomic():
         config = locked_config(config_id)
         config.has_active_rollout = active
@@ -153,8 +146,8 @@ def set_rollout_active(*, config_id: UUID, active: bool) -> None:
 
 
 def activate_for_rollout(*, config_id: UUID, version_id: UUID, actor: str, reason: str = "") -> PromptConfig:
-    """Activates the version of a completed rollout, whether or not the rollout still counts as active. Raises
-    ConfigNotFoundError and VersionNotFoundError."""
+    """Activates a completed rollout's version, even while the rollout counts as active. Raises ConfigNotFoundError and
+    VersionNotFoundError."""
     with transaction.atomic():
         config = locked_config(config_id)
         version = _version_of(config, version_id)
@@ -164,40 +157,27 @@ def activate_for_rollout(*, config_id: UUID, version_id: UUID, actor: str, reaso
 
 
 def locked_config(config_id: UUID, project_id: UUID | None = None) -> PromptConfig:
-    """Returns a config, locked until the transaction ends. Raises ConfigNotFoundError."""
     configs = PromptConfig.objects.all() if project_id is None else PromptConfig.objects.for_project(project_id)
-    row = configs.select_for_update().filter(pk=config_id).first()
-    if row is None:
-        raise ConfigNotFoundError
-    return row
+    return get_or_raise(configs.select_for_update(), ConfigNotFoundError, pk=config_id)
 
 
 def _version_of(config: PromptConfig, version_id: UUID) -> PromptVersion:
-    version = PromptVersion.objects.filter(config=config, pk=version_id).first()
-    if version is None:
-        raise VersionNotFoundError
-    return version
+    return get_or_raise(PromptVersion.objects, VersionNotFoundError, config=config, pk=version_id)
 
 
 def version_of_config(config: PromptConfig, number: int) -> PromptVersion:
-    """Returns the version of this number. Raises VersionNotFoundError."""
-    version = PromptVersion.objects.filter(config=config, number=number).first()
-    if version is None:
-        raise VersionNotFoundError
-    return version
+    return get_or_raise(PromptVersion.objects, VersionNotFoundError, config=config, number=number)
 
 
 def require_composable(
     project_id: UUID, config_id: UUID, messages: Sequence[Mapping[str, Any]], variables: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Raises InvalidVersionError for messages that include what cannot be included."""
     if is_composed(messages):
         made = compose(Library(project_id), config_id, messages, variables)
         compile_messages(made.texts, made.variables)
 
 
 def _require_not_included(config: PromptConfig) -> None:
-    """Raises IncludedPromptError when the active version of another prompt includes this one."""
     others = PromptConfig.objects.for_project(config.project_id).exclude(pk=config.pk).order_by("name")
     # The messages are JSON in a text: most versions include nothing.
     rows = others.filter(active_version__messages__contains=f'"{INCLUDE}"').values_list(
@@ -250,11 +230,11 @@ def _save_named(row: PromptConfig) -> None:
 
 
 def named(name: str, *, before: str = "") -> str:
-    """Returns a name that a config may get; one that it had `before` it may keep.
+    """Returns a name that a config may get; the one that it had `before` always passes.
 
-    A name is such that a header can carry it: no control characters, and no blanks at its ends, which HTTP removes. No
-    new name begins with a path of the management API, where it could not be fetched, or contains `@`, which stands
-    before a label or a version.
+    A header has to carry a name: no control characters, and no blanks at its ends, which HTTP removes. A new name must
+    not begin with a path of the management API, where it could not be fetched, or contain `@`, which precedes a label
+    or a version.
     """
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or not name.isprintable():

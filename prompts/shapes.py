@@ -1,10 +1,13 @@
-"""Shapes of the prompts API's answers without a serializer, for the OpenAPI document."""
-
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 from uuid import UUID
+
+from prompts.content.checks import PromptVariable
+from prompts.diff.contents import PromptLine, PromptMessageChange
+from prompts.transfer import ImportedConfigOutcome
+from prompts.usage import PromptVersionUsage
 
 
 class PromptVersionHead(TypedDict):
@@ -28,37 +31,8 @@ class PromptVersionEntry(PromptVersionHead):
     response_format: dict[str, Any] | None
 
 
-class PromptVersionUsage(TypedDict):
-    request_count: int
-    last_served_at: datetime | None
-
-
 class PromptVersionDetail(PromptVersionEntry):
     usage: PromptVersionUsage | None
-
-
-class PromptLinePart(TypedDict):
-    text: str
-    changed: bool
-
-
-class PromptLine(TypedDict):
-    kind: Literal["equal", "changed", "removed", "added"]
-    from_line: int | None
-    from_text: str | None
-    to_line: int | None
-    to_text: str | None
-    from_parts: list[PromptLinePart] | None
-    to_parts: list[PromptLinePart] | None
-
-
-class PromptMessageChange(TypedDict):
-    kind: Literal["equal", "changed", "removed", "added"]
-    from_index: int | None
-    from_role: str | None
-    to_index: int | None
-    to_role: str | None
-    lines: list[PromptLine]
 
 
 PromptChange = TypedDict(
@@ -86,15 +60,6 @@ class PromptFinding(TypedDict):
     column: int | None
 
 
-class PromptVariable(TypedDict):
-    name: str
-    type: str
-    required: bool
-    is_declared: bool
-    count: int
-    first_line: int | None
-
-
 class PromptCheck(TypedDict):
     valid: bool
     findings: list[PromptFinding]
@@ -111,14 +76,6 @@ class PromptDocument(TypedDict):
     format_version: int
     exported_at: datetime
     configs: list[dict[str, Any]]
-
-
-class ImportedConfigOutcome(TypedDict):
-    name: str
-    created: bool
-    versions_added: list[int]
-    versions_skipped: list[int]
-    labels_added: list[str]
 
 
 class PromptImport(TypedDict):

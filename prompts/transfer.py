@@ -1,8 +1,7 @@
 """Export and import of a project's prompts as one JSON document: versions, the active marker, and labels.
 
-An import adds and never overwrites: a config that exists keeps its description, its versions, its active version and
-where its labels are, and gains the versions whose content and the labels whose name it does not have. A config that is
-new gets the document's active version.
+An import adds and never overwrites: an existing config keeps its description, versions, active version and labels, and
+gains the versions with new content and the labels with new names. A new config gets the document's active version.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ class NumberedContent:
 
 @dataclass(frozen=True, slots=True)
 class ImportedLabel:
-    """A label of a document; `number` is that of a version there."""
-
     name: str
     number: int
     is_protected: bool
@@ -44,8 +41,6 @@ class ImportedLabel:
 
 @dataclass(frozen=True, slots=True)
 class ImportedConfig:
-    """One config of a document that was read and checked; `active` is a number of `versions` or None."""
-
     name: str
     description: str
     active: int | None
@@ -54,19 +49,17 @@ class ImportedConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigOutcome:
-    """The result of an import for one config, done or planned; the numbers are those of the document. `labels` are the
-    names of those that were added."""
+class ImportedConfigOutcome:
+    """A config's outcome, done or planned; the numbers are the document's."""
 
     name: str
     created: bool
-    added: tuple[int, ...]
-    skipped: tuple[int, ...]
-    labels: tuple[str, ...]
+    versions_added: tuple[int, ...]
+    versions_skipped: tuple[int, ...]
+    labels_added: tuple[str, ...]
 
 
 def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str, Any]:
-    """Returns the project's configs, or one of them, as a JSON document. An unknown config gives an empty list."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version").order_by("name")
     if config_id is not None:
         configs = configs.filter(pk=config_id)
@@ -80,9 +73,9 @@ def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str,
 
 def import_prompts(
     *, project_id: UUID, configs: Iterable[ImportedConfig], actor: str, is_administrator: bool, dry_run: bool = False
-) -> list[ConfigOutcome]:
-    """Imports a document as a whole or not at all. Importing it again changes nothing. Raises LabelProtectedError when
-    somebody who is no administrator would add a protected label."""
+) -> list[ImportedConfigOutcome]:
+    """Imports a whole document or nothing. Repeating it changes nothing. Raises LabelProtectedError if a
+    non-administrator would add a protected label."""
     with transaction.atomic():
         ordered = sorted(configs, key=lambda item: item.name)
         importer = _Importer(project_id, actor, is_administrator, dry_run)
@@ -97,10 +90,10 @@ def import_prompts(
 def push_version(
     *, project_id: UUID, config_id: UUID, content: VersionContent, actor: str
 ) -> tuple[PromptVersion, bool]:
-    """Returns the version of a config that has this content, and whether it was added just now. Of several it is the
-    active one, or else the newest. Raises as `add_version` does.
+    """Returns the version with this content, and whether it was just added. Of several, the active one counts, else the
+    newest. Raises as `add_version` does.
 
-    The first version of a config is activated at once, as everywhere; another one is not.
+    Only the first version of a config is activated.
     """
     with transaction.atomic():
         # The config's row is locked, so that two simultaneous pushes do not both add a version.
@@ -112,7 +105,6 @@ def push_version(
 
 
 def _check_includes(project_id: UUID, imported: ImportedConfig) -> None:
-    """Raises InvalidVersionError for a version that includes what neither the project nor the document has."""
     config_id = PromptConfig.objects.for_project(project_id).values_list("pk", flat=True).get(name=imported.name)
     for item in imported.versions:
         require_composable(project_id, config_id, item.content.messages, item.content.variables)
@@ -141,14 +133,12 @@ def _exported(config: PromptConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Importer:
-    """Takes configs into a project, or says what would be taken in."""
-
     project_id: UUID
     actor: str
     is_administrator: bool
     dry_run: bool
 
-    def take_in(self, imported: ImportedConfig) -> ConfigOutcome:
+    def take_in(self, imported: ImportedConfig) -> ImportedConfigOutcome:
         # The config's row is locked, so that two simultaneous imports do not both add a version.
         configs = PromptConfig.objects.for_project(self.project_id).select_for_update()
         existing = configs.filter(name=imported.name).first()
@@ -156,12 +146,12 @@ class _Importer:
         labels = self._new_labels(imported, existing)
         if not self.dry_run:
             self._add(imported, existing, missing, present, labels)
-        return ConfigOutcome(
+        return ImportedConfigOutcome(
             name=imported.name,
             created=existing is None,
-            added=tuple(item.number for item in missing),
-            skipped=tuple(sorted(present)),
-            labels=tuple(label.name for label in labels),
+            versions_added=tuple(item.number for item in missing),
+            versions_skipped=tuple(sorted(present)),
+            labels_added=tuple(label.name for label in labels),
         )
 
     def _new_labels(self, imported: ImportedConfig, existing: PromptConfig | None) -> list[ImportedLabel]:
@@ -208,7 +198,7 @@ class _Importer:
 def matched(
     wanted: Iterable[NumberedContent], stored: Iterable[NumberedContent]
 ) -> tuple[list[NumberedContent], dict[int, int]]:
-    """Returns the versions that are not stored, and the stored numbers of the others by their number in the document.
+    """Returns the versions that are not stored, and the others' stored numbers by their number in the document.
     Repetitions count: a return to an old text is a version."""
     there: dict[str, list[int]] = {}
     for item in sorted(stored, key=lambda item: -item.number):
@@ -227,13 +217,12 @@ def matched(
 def _sorted_out(
     versions: Iterable[NumberedContent], existing: PromptConfig | None
 ) -> tuple[list[NumberedContent], dict[int, PromptVersion]]:
-    """Returns the versions to add, and those that exist by their number in the document."""
     rows = {} if existing is None else {row.number: row for row in existing.versions.all()}
     missing, numbers = matched(versions, [NumberedContent(at, version_content(row)) for at, row in rows.items()])
     return missing, {number: rows[at] for number, at in numbers.items()}
 
 
 def _content_key(content: VersionContent) -> str:
-    """Returns a key that is equal for versions with the same effect; the commit message has none."""
+    """Equal for versions with the same effect; a commit message has none."""
     served: Mapping[str, Any] = {name: value for name, value in asdict(content).items() if name != "commit_message"}
     return json.dumps(served)

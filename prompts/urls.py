@@ -1,5 +1,3 @@
-"""The URLs of the prompts app below `/api/llm/`."""
-
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter

@@ -18,15 +18,15 @@ logger = logging.getLogger("prompts")
 
 
 @dataclass(frozen=True, slots=True)
-class VersionUsage:
-    """The usage of a version over the requests that are kept; `last_served_at` is exact to the minute, or None."""
+class PromptVersionUsage:
+    """Counts the requests that are kept; `last_served_at` is exact to the minute, or None."""
 
-    request_count: int = 0
-    last_served_at: datetime | None = None
+    request_count: int
+    last_served_at: datetime | None
 
 
 # The function maps (project, config) to usage by version number; versions that were never served may be missing.
-UsageSource = Callable[[UUID, UUID], Mapping[int, VersionUsage]]
+UsageSource = Callable[[UUID, UUID], Mapping[int, PromptVersionUsage]]
 
 _source: UsageSource | None = None
 
@@ -36,12 +36,11 @@ def read_usage_from(source: UsageSource | None) -> None:
     _source = source
 
 
-def version_usage(project_id: UUID, config_id: UUID, number: int) -> VersionUsage | None:
-    """Returns the usage of one version of a config, or None while the request log does not answer."""
+def version_usage(project_id: UUID, config_id: UUID, number: int) -> PromptVersionUsage | None:
     if _source is None:
         return None
     try:
-        return _source(project_id, config_id).get(number, VersionUsage())
+        return _source(project_id, config_id).get(number, PromptVersionUsage(0, None))
     except ServiceUnavailableError as error:
         logger.warning("usage.unavailable config_id=%s error=%s", config_id, type(error).__name__)
         return None

@@ -1,5 +1,3 @@
-"""Rollouts in the admin, read-only but for the deletion of one that has ended: the console's pages move them."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -31,14 +29,13 @@ class RolloutAdmin(RightsAdmin):
         return rollouts.defer("evaluation__initial", "evaluation__state").prefetch_related("stages")
 
     def has_delete_permission(self, request: HttpRequest, obj: Rollout | None = None) -> bool:
-        """An active rollout decides what its config serves, so it has to be ended before it is deleted."""
+        """An active rollout decides what its config serves, so end it before deleting it."""
         ended = obj is None or Status(obj.status).is_terminal
         return ended and super().has_delete_permission(request, obj)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Leads to the page of the rollout, whose address has the id in its usual form."""
         row: Rollout = self.get_object(request, object_id)
         return HttpResponseRedirect(reverse("admin:rollouts_rollout_change", args=[row.pk]))
 

@@ -1,9 +1,11 @@
 """The allocation of requests to the arms of a rollout. Pure.
 
 The unit is a user, a session or a request. Its number is the first 8 bytes of SHA-256("<rollout id>:<kind>:<unit>"),
-big-endian, and its bucket that number modulo 10,000; it is in the target arm when the bucket is below 100 times the
-weight. The rollout's id is the salt: a unit keeps its bucket through all stages, so that a rising weight only adds
-units, and two rollouts draw independently.
+big-endian; its bucket is that number modulo 10,000. It is in the target arm if the bucket is below 100 times the
+weight.
+
+The rollout's id is the salt: a unit keeps its bucket through all stages, so a rising weight only adds units, and two
+rollouts draw independently.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ class UnitKind(StrEnum):
 
 
 class Allocation(NamedTuple):
-    """The arm of a request. `unit` is the unit's 64-bit number, which records keep; `fallback` is true if
-    the configured kind of unit was missing."""
+    """`unit` is the unit's 64-bit number, which records keep; `fallback` is true if the configured kind of unit was
+    missing."""
 
     variant: Variant
     unit: int
@@ -52,10 +54,9 @@ def variant_of(
     session_id: str,
     request_id: str,
 ) -> Allocation:
-    """Returns the arm of one request at `weight` percent, 0 to 100. `rollout_id` is the UUID in its canonical text
-    form.
+    """Returns a request's arm at `weight` percent, 0 to 100. `rollout_id` is the UUID in its canonical text form.
 
-    A request without the unit its rollout asks for is allocated by the next one: user, session, request.
+    A request without the rollout's kind of unit is allocated by the next one: user, session, request.
     """
     if allocation_type is AllocationType.USER_STICKY and user_id:
         kind, value, fallback = UnitKind.USER, user_id, False

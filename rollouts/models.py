@@ -1,8 +1,7 @@
-"""The tables of rollouts: their stages, every transition, and the evaluations behind automatic verdicts."""
-
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
@@ -10,9 +9,9 @@ from django.db.models import F, Q
 
 from core.models import Project
 from core.tenancy import ProjectManager
-from prompts.models import PromptConfig, PromptVersion
+from prompts.models import PromptConfig, PromptVersion, WrittenOnce
 from rollouts.allocation import AllocationType
-from rollouts.states import ACTIVE, Status, Transition
+from rollouts.states import ACTIVE, Stage, Status, Transition
 
 NAME_CHARACTERS = 100
 ACTOR_CHARACTERS = 200
@@ -25,16 +24,12 @@ class Mode(models.TextChoices):
 
 
 class Gate(models.TextChoices):
-    """What has to be shown before a rollout may begin. Each but `none` has a check in `gate.registry`."""
-
     NONE = "none"
     EXPERIMENT = "experiment"  # An experiment over a data set, in which the target passed against the baseline.
     SHADOW = "shadow"  # The target's answers to requests of the baseline, which no user sees.
 
 
 class StageStatus(models.TextChoices):
-    """The status of a stage. It is derived from the rollout and not stored."""
-
     PENDING = "pending"
     ACTIVE = "active"
     COMPLETED = "completed"
@@ -43,10 +38,10 @@ class StageStatus(models.TextChoices):
 
 
 class Rollout(models.Model):
-    """A rollout moves a config's traffic from its active version, the baseline, to the target, stage by stage.
+    """Moves a config's traffic from its active version, the baseline, to the target, stage by stage.
 
-    Only transitions save it: the gateway listens, and re-reads the project each time. RolloutEvaluation holds the
-    state between two minutes.
+    Only transitions save it: the gateway listens, and re-reads the project each time. RolloutEvaluation holds the state
+    between two minutes.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -97,10 +92,16 @@ class Rollout(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def requests_between(self, now: datetime) -> tuple[datetime, datetime]:
+        """Returns the range of the rollout's requests up to `now`, wider by a minute: host clocks differ, and requests
+        may arrive before the start is stored or after the end."""
+        start, end = self.started_at or self.created_at, self.ended_at or now
+        return start - timedelta(minutes=1), end + timedelta(minutes=1)
+
 
 class RolloutStage(models.Model):
-    """A stage gives `weight` percent of the traffic to the target. It is promoted automatically only after both
-    minima. In its first `settle_minutes`, and in so many after each pause, latency and cost are not judged."""
+    """Gives `weight` percent of the traffic to the target. Automatic promotion needs both minima. In the first
+    `settle_minutes`, and in as many after each pause, latency and cost are not judged."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="stages")
     number = models.PositiveSmallIntegerField()
@@ -118,10 +119,26 @@ class RolloutStage(models.Model):
     def __str__(self) -> str:
         return f"stage {self.number}: {self.weight} %"
 
+    @property
+    def status(self) -> StageStatus:
+        ended = Status(self.rollout.status).is_terminal
+        if self.entered_at is None:
+            return StageStatus.SKIPPED if ended else StageStatus.PENDING
+        if self.left_at is None:
+            return StageStatus.ACTIVE
+        if self.number == self.rollout.current_stage and self.rollout.status == Status.ROLLED_BACK:
+            return StageStatus.ROLLED_BACK
+        return StageStatus.COMPLETED
 
-class RolloutTransition(models.Model):
-    """One transition of a rollout: who made it, when, from and to which status and stage, why, and the figures
-    behind it. Rows never change."""
+    @property
+    def plan(self) -> Stage:
+        return Stage(self.weight, self.min_duration_minutes, self.min_requests, self.settle_minutes)
+
+
+class RolloutTransition(WrittenOnce):
+    """One transition: who, when, from and to which status and stage, why, and the figures behind it. Rows never
+    change.
+    """
 
     CREATE = "create"
 
@@ -146,13 +163,7 @@ class RolloutTransition(models.Model):
     def __str__(self) -> str:
         return f"{self.action} {self.created_at:%Y-%m-%d %H:%M:%S}"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        if not self._state.adding:
-            raise TypeError("A RolloutTransition is never changed once it is stored")
-        super().save(*args, **kwargs)
-
     def audited_values(self) -> dict[str, Any]:
-        """Returns what the audit log says of the gate that the transition opened."""
         gate = self.figures.get("gate") or {}
         return {f"gate.{name}": gate[name] for name in ("state", "experiment_id", "missing") if gate.get(name)}
 
@@ -188,8 +199,8 @@ class RolloutEvaluation(models.Model):
 
 
 class RolloutWatch(models.Model):
-    """The watch over a target that gets all of the traffic, against the baseline's last week before that. It warns and
-    never makes a transition."""
+    """The watch over a target with all of the traffic, against the baseline's last week before that. It warns and never
+    makes a transition."""
 
     rollout = models.OneToOneField(Rollout, on_delete=models.CASCADE, related_name="watch", primary_key=True)
     since = models.DateTimeField()
@@ -211,8 +222,8 @@ class RolloutWatch(models.Model):
 
 
 class RolloutMinute(models.Model):
-    """One closed minute of one stage as the evaluation saw it. `counts` is a `MinuteCounts` of the requests that were
-    recorded in this minute."""
+    """One closed minute of one stage as the evaluation saw it. `counts` is a `MinuteCounts` of the requests recorded in
+    this minute."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="minutes")
     minute = models.DateTimeField()
@@ -228,8 +239,8 @@ class RolloutMinute(models.Model):
 
 
 class RolloutQuality(models.Model):
-    """The evaluators of a rollout as they were at its start, and the state of their evidence between two looks. It is
-    evaluated under the claim of the RolloutEvaluation.
+    """A rollout's evaluators as they were at its start, and their evidence between two looks. RolloutEvaluation's claim
+    covers it.
 
     `initial` and the rollout's RolloutQualityMinutes reproduce `state` to the last digit.
     """
@@ -256,7 +267,7 @@ class RolloutQuality(models.Model):
 
 
 class RolloutQualityMinute(models.Model):
-    """The tasks of one minute of one stage, as the evidence of the evaluators of one basis took them. `tasks` is an
+    """The tasks of one minute of one stage, as the evaluators of one basis took them. `tasks` is an
     `evaluation.quality.QualityMinute`."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="quality_minutes")

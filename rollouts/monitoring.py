@@ -1,14 +1,11 @@
-"""The number and the stages of running rollouts, for monitoring."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from django.db import connection
 from prometheus_client.core import Metric
 
-from core.processes.monitoring import Found, Subject, gauge
+from core.processes.monitoring import IN_DATABASE, Found, Subject, gauge
 from rollouts.models import Rollout
 from rollouts.states import ACTIVE
 
@@ -17,12 +14,9 @@ _LABELS = ("project", "rollout", "prompt")
 
 
 def _active() -> dict[str, Any]:
-    try:
-        found = Rollout.objects.filter(status__in=[status.value for status in ACTIVE])
-        rows = found.select_related("config", "evaluation").prefetch_related("stages")[:_MAX_ROLLOUTS]
-        return {"rollouts": [_row_values(row) for row in rows]}
-    finally:
-        connection.close()
+    found = Rollout.objects.filter(status__in=[status.value for status in ACTIVE])
+    rows = found.select_related("config", "evaluation").prefetch_related("stages")[:_MAX_ROLLOUTS]
+    return {"rollouts": [_row_values(row) for row in rows]}
 
 
 def _row_values(row: Rollout) -> dict[str, Any]:
@@ -40,36 +34,20 @@ def _row_values(row: Rollout) -> dict[str, Any]:
     }
 
 
+_GAUGES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("rollout_stage", "The stage of a rollout that has not ended, by status.", ("status",), "stage"),
+    ("rollout_weight_percent", "The share of traffic that the target of a rollout gets.", (), "weight"),
+    ("rollout_verdict", "1 for the latest verdict of a rollout.", ("decision",), ""),
+    ("rollout_overdue", "Whether a rollout waits for longer than its stage should take.", (), "overdue"),
+)
+"""The name, the text, the further labels and the value of each gauge, which is 1 where it is empty."""
+
+
 def _metrics(found: Found) -> Iterable[Metric]:
-    rows = found["rollouts"]
-
-    def labels(row: Any) -> tuple[str, ...]:
-        return tuple(row[name] for name in _LABELS)
-
-    yield gauge(
-        "rollout_stage",
-        "The stage of a rollout that has not ended, by status.",
-        [*_LABELS, "status"],
-        [((*labels(row), row["status"]), row["stage"]) for row in rows],
-    )
-    yield gauge(
-        "rollout_weight_percent",
-        "The share of traffic that the target of a rollout gets.",
-        _LABELS,
-        [(labels(row), row["weight"]) for row in rows],
-    )
-    yield gauge(
-        "rollout_verdict",
-        "1 for the latest verdict of a rollout.",
-        [*_LABELS, "decision"],
-        [((*labels(row), row["decision"]), 1) for row in rows],
-    )
-    yield gauge(
-        "rollout_overdue",
-        "Whether a rollout waits for longer than its stage should take.",
-        _LABELS,
-        [(labels(row), row["overdue"]) for row in rows],
-    )
+    for name, text, more, value in _GAUGES:
+        labels = (*_LABELS, *more)
+        rows = [(tuple(row[label] for label in labels), row[value] if value else 1) for row in found["rollouts"]]
+        yield gauge(name, text, labels, rows)
 
 
-ROLLOUTS = Subject("rollouts", _active, 15.0, _metrics)
+ROLLOUTS = Subject("rollouts", _active, 20.0, _metrics, looks=IN_DATABASE)

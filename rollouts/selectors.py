@@ -1,5 +1,3 @@
-"""Reads of rollouts for the gateway, the management API and the evaluation."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +25,9 @@ _MAX_FOUND = 20
 class RolloutRecord:
     """A rollout as the hot path needs it.
 
-    `salt` is the rollout's id as text, which allocation hashes. `status` is running or paused; while it is paused
-    its config serves no managed prompt at all. The request log keeps the rollout, `stage`, the arm as `variant` and
-    the allocation's `unit` and `fallback`; a request whose arm was forced keeps 0 as its unit, which leaves it out
-    of every comparison.
+    `salt` is the rollout's id as text, which allocation hashes. `status` is running or paused; while paused, its config
+    serves no managed prompt. The request log keeps the rollout, `stage`, the arm as `variant` and the allocation's
+    `unit` and `fallback`; a forced arm has unit 0, which leaves the request out of every comparison.
     """
 
     id: UUID
@@ -45,8 +42,6 @@ class RolloutRecord:
 
 
 class RolloutFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Filters of the list of rollouts."""
-
     config_id = filters.UUIDFilter(field_name="config_id")
     status = filters.ChoiceFilter(choices=Rollout._meta.get_field("status").choices)
     mode = filters.ChoiceFilter(choices=Rollout._meta.get_field("mode").choices)
@@ -57,17 +52,7 @@ class RolloutFilter(filters.FilterSet):  # type: ignore[misc]  # the package has
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierRollback:
-    """A rollout to the same version that was rolled back at `ended_at`, after it had served requests."""
-
-    rollout_id: UUID
-    ended_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class RolledBack:
-    """A rollback: when, and the reason that was given for it or found by the evaluation."""
-
     rollout_id: UUID
     name: str
     reason: str
@@ -88,7 +73,6 @@ _FIRST_MOVE = Prefetch(
 
 
 def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
-    """Returns the project's running and paused rollouts by config, at most one for each config. One query."""
     rows = (
         RolloutStage.objects.filter(
             rollout__project_id=project_id,
@@ -124,7 +108,6 @@ def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
 
 
 def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
-    """Returns the project's rollouts, the newest first, with everything a list shows."""
     rollouts = Rollout.objects.for_project(project_id).select_related(
         "config", "baseline_version", "target_version", "evaluation", "quality_evaluation"
     )
@@ -137,8 +120,7 @@ def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
 
 
 def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
-    """Returns the rollout with its stages and transitions. Raises RolloutNotFoundError, also for a rollout of
-    another project."""
+    """Raises RolloutNotFoundError, also for a rollout of another project."""
     row = list_rollouts(project_id).prefetch_related("transitions").filter(pk=rollout_id).first()
     if row is None:
         raise RolloutNotFoundError
@@ -146,7 +128,6 @@ def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
 
 
 def rolled_back_between(project_id: UUID, start: datetime, end: datetime, *, limit: int) -> list[RolledBack]:
-    """Returns the rollbacks of the project's rollouts in a range of time that includes both ends, the latest first."""
     rows = RolloutTransition.objects.filter(
         rollout__project_id=project_id, action=Transition.ROLL_BACK.value, created_at__range=(start, end)
     ).order_by("-created_at", "-id")
@@ -155,7 +136,6 @@ def rolled_back_between(project_id: UUID, start: datetime, end: datetime, *, lim
 
 
 def latest_rollbacks(config: PromptConfig) -> Mapping[UUID, RolledBack]:
-    """Returns by version the latest rollback of a rollout to it that had served requests."""
     rows = RolloutTransition.objects.filter(
         rollout__config=config, rollout__started_at__isnull=False, action=Transition.ROLL_BACK.value
     ).order_by("created_at", "id")
@@ -164,29 +144,26 @@ def latest_rollbacks(config: PromptConfig) -> Mapping[UUID, RolledBack]:
 
 
 def latest_rollouts(config: PromptConfig) -> Mapping[UUID, Rollout]:
-    """Returns by version the latest rollout to it that was not rolled back, with its stages."""
     rows = Rollout.objects.filter(config=config).exclude(status=Status.ROLLED_BACK.value)
     return {row.target_version_id: row for row in rows.order_by("created_at", "id").prefetch_related("stages")}
 
 
 def current_stage(rollout: Rollout) -> RolloutStage | None:
-    """Returns the current stage, or None before the start."""
     return next((stage for stage in rollout.stages.all() if stage.number == rollout.current_stage), None)
 
 
-def earlier_rollbacks(rollout: Rollout) -> list[EarlierRollback]:
-    """Returns the earlier rollbacks of the rollout's target, the latest first. Rows of `list_rollouts` need no
-    query."""
+def earlier_rollbacks(rollout: Rollout) -> list[Rollout]:
+    """Returns earlier rollouts to the same target that were rolled back after serving requests, latest first, with ids
+    and ends alone. Rows of `list_rollouts` need no query."""
     prefetch_related_objects([rollout], _ROLLED_BACK)
     rows: list[Rollout] = rollout.config.rolled_back  # type: ignore[attr-defined]
     same = [row for row in rows if row.target_version_id == rollout.target_version_id]
-    before = [(row.pk, row.ended_at) for row in same if row.ended_at and row.ended_at <= rollout.created_at]
-    return sorted(starmap(EarlierRollback, before), key=lambda one: one.ended_at, reverse=True)
+    ended = {row: row.ended_at for row in same if row.ended_at and row.ended_at <= rollout.created_at}
+    return sorted(ended, key=lambda row: ended[row], reverse=True)
 
 
 def gates(rollouts: Sequence[Rollout]) -> Mapping[UUID, Standing]:
-    """Returns by rollout where its gate stands. The rows are those of `list_rollouts`; the pending ones among them need
-    one query together."""
+    """The rows are those of `list_rollouts`; the pending ones among them need one query together."""
     first: dict[UUID, RolloutTransition] = {
         row.pk: move
         for row in rollouts
@@ -197,7 +174,6 @@ def gates(rollouts: Sequence[Rollout]) -> Mapping[UUID, Standing]:
 
 @finds(Kind.ROLLOUT)
 def find_rollouts(project_id: UUID, text: str) -> Sequence[Match]:
-    """Returns the project's rollouts of this id or name, the newest first."""
     own = Rollout.objects.filter(project_id=project_id).order_by("-created_at")
     identity = as_uuid(text)
     rows = own.filter(pk=identity) if identity else own.filter(name=text)

@@ -1,5 +1,3 @@
-"""Wire shapes of the rollouts API."""
-
 from __future__ import annotations
 
 import re
@@ -11,7 +9,8 @@ from uuid import UUID
 from rest_framework import serializers
 
 from core.wire.fields import MoneyField, NumberField
-from core.wire.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
+from core.wire.shown import shown_as
 from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
@@ -27,14 +26,13 @@ from rollouts.models import (
     Rollout,
     RolloutStage,
     RolloutTransition,
-    StageStatus,
 )
 from rollouts.quality.entries import QualityEntry
 from rollouts.quality.shown import quality_shown
 from rollouts.quality.start import MAX_EVALUATORS
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
-from rollouts.states import StageError, Status, stages_from
+from rollouts.states import StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
 MAX_SHADOW_USD = 1_000_000
@@ -47,25 +45,23 @@ def _between(value: float) -> None:
         raise serializers.ValidationError("Must be above 0 and below 1.")
 
 
-class StageSerializer(serializers.ModelSerializer[RolloutStage]):
-    """The stage of a rollout that is passed as the context's `rollout`."""
+def _above_0(value: float | Decimal) -> None:
+    if value <= 0:
+        raise serializers.ValidationError("Must be above 0.")
 
-    status = serializers.SerializerMethodField()
+
+class StageSerializer(RowSerializer[RolloutStage]):
+    status = serializers.CharField(read_only=True)
 
     class Meta:
         model = RolloutStage
         fields = [*shapes.RolloutStageEntry.__annotations__]
-        read_only_fields = fields
-
-    def get_status(self, stage: RolloutStage) -> str:
-        return stage_status(self.context["rollout"], stage).value
 
 
-class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
+class TransitionSerializer(RowSerializer[RolloutTransition]):
     class Meta:
         model = RolloutTransition
         fields = [*shapes.RolloutTransitionEntry.__annotations__]
-        read_only_fields = fields
 
 
 class RolloutListSerializer(serializers.ListSerializer[Rollout]):
@@ -78,7 +74,7 @@ class RolloutListSerializer(serializers.ListSerializer[Rollout]):
         return super().to_representation(rows)
 
 
-class RolloutSerializer(serializers.ModelSerializer[Rollout]):
+class RolloutSerializer(RowSerializer[Rollout]):
     """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict.
 
     `earlier_rollbacks` are the rollouts to the same target that were rolled back before this one was made. Each of
@@ -96,14 +92,13 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     gate = serializers.SerializerMethodField()
     current_stage = serializers.SerializerMethodField()
     current_weight = serializers.SerializerMethodField()
-    stages = serializers.SerializerMethodField()
+    stages = StageSerializer(many=True, read_only=True)
     evaluation = serializers.SerializerMethodField()
     earlier_rollbacks = serializers.SerializerMethodField()
 
     class Meta:
         model = Rollout
         fields = [*shapes.RolloutEntry.__annotations__]
-        read_only_fields = fields
         list_serializer_class = RolloutListSerializer
 
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:
@@ -113,7 +108,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     def get_quality(self, rollout: Rollout) -> list[dict[str, Any]]:
         return quality_shown(rollout)
 
-    def get_gate(self, rollout: Rollout) -> dict[str, Any]:
+    def get_gate(self, rollout: Rollout) -> shapes.RolloutGate:
         known = self.gates or gates([rollout])
         return gate_shown(rollout, known[rollout.pk])
 
@@ -124,11 +119,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
         stage = current_stage(rollout)
         return stage.weight if stage else None
 
-    def get_stages(self, rollout: Rollout) -> list[dict[str, Any]]:
-        return [StageSerializer(stage, context={"rollout": rollout}).data for stage in rollout.stages.all()]
-
     def get_evaluation(self, rollout: Rollout) -> dict[str, Any] | None:
-        """Returns the latest verdict in short; the metrics endpoint returns all of it."""
         found = rollout.evaluation
         if found.decided_at is None:
             return None
@@ -144,7 +135,6 @@ class RolloutDetailSerializer(RolloutSerializer):
 
     class Meta(RolloutSerializer.Meta):
         fields = [*RolloutSerializer.Meta.fields, "transitions"]
-        read_only_fields = fields
 
 
 class PolicySerializer(StrictSerializer):
@@ -203,18 +193,16 @@ class ShadowSerializer(StrictSerializer):
     version = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=_MAX_VERSION, help_text="The newest if it is left out."
     )
-    rate = NumberField(max_value=1, help_text="The share of the baseline's requests that the target answers, too.")
-    budget_usd = MoneyField(max_value=MAX_SHADOW_USD, help_text="What answers and comparisons may cost together.")
-
-    def validate_rate(self, value: float) -> float:
-        if value <= 0:
-            raise serializers.ValidationError("Must be above 0.")
-        return value
-
-    def validate_budget_usd(self, value: Decimal) -> Decimal:
-        if value == 0:
-            raise serializers.ValidationError("Must be above 0.")
-        return value
+    rate = NumberField(
+        max_value=1,
+        validators=[_above_0],
+        help_text="The share of the baseline's requests that the target answers, too.",
+    )
+    budget_usd = MoneyField(
+        max_value=MAX_SHADOW_USD,
+        validators=[_above_0],
+        help_text="What answers and comparisons may cost together.",
+    )
 
 
 class PlanSerializer(BodySerializer):
@@ -248,20 +236,16 @@ class NewRolloutSerializer(PlanSerializer):
     shadow = ShadowSerializer(required=False, allow_null=True, default=None)
 
     def new_rollout(self) -> NewRollout:
-        data = self.validated_data
-        return NewRollout(
-            config_id=data["config_id"],
-            target_version_id=data["target_version_id"],
-            name=data["name"],
-            mode=Mode(data["mode"]),
-            allocation_type=AllocationType(data["allocation_type"]),
-            stages=data["stages"],
-            policy=dict(data.get("policy") or {}),
-            gate=Gate(data["gate"]),
-            gate_dataset_id=data["gate_dataset_id"],
-            quality=[_entry(one) for one in data.get("quality") or ()],
-            shadow=NewShadow(**data["shadow"]) if data["shadow"] else None,
-        )
+        data = dict(self.validated_data)
+        typed = {
+            "mode": Mode(data["mode"]),
+            "allocation_type": AllocationType(data["allocation_type"]),
+            "policy": dict(data.get("policy") or {}),
+            "gate": Gate(data["gate"]),
+            "quality": [_entry(one) for one in data.get("quality") or ()],
+            "shadow": NewShadow(**data["shadow"]) if data["shadow"] else None,
+        }
+        return NewRollout(**data | typed)
 
 
 def _entry(data: Mapping[str, Any]) -> QualityEntry:
@@ -274,24 +258,15 @@ def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:
     return {
         "count": len(found),
         "latest_at": found[0].ended_at if found else None,
-        "rollout_ids": [one.rollout_id for one in found],
+        "rollout_ids": [one.pk for one in found],
     }
 
 
-def gate_shown(rollout: Rollout, standing: Standing) -> dict[str, Any]:
-    """Returns where the gate of a row of `list_rollouts` stands. The name of its data set is null once that is
-    deleted."""
+def gate_shown(rollout: Rollout, standing: Standing) -> shapes.RolloutGate:
     dataset_id = rollout.gate_dataset_id
     name: str | None = rollout.gate_dataset_name if dataset_id else None  # type: ignore[attr-defined]
-    return {
-        "kind": rollout.gate,
-        "dataset": {"id": dataset_id, "name": name} if dataset_id else None,
-        "state": standing.state.value,
-        "experiment_id": standing.experiment_id,
-        "shadow": standing.shadow or None,
-        "reason": standing.reason or None,
-        "by": standing.by or None,
-    }
+    dataset = {"id": dataset_id, "name": name} if dataset_id else None
+    return shown_as(shapes.RolloutGate, standing, kind=rollout.gate, dataset=dataset, shadow=standing.shadow or None)
 
 
 class MoveSerializer(BodySerializer):
@@ -309,14 +284,3 @@ class PromotionSerializer(MoveSerializer):
     """The body of a promotion. With `from_stage` the rollout is promoted only if it is at this stage."""
 
     from_stage = serializers.IntegerField(min_value=1, required=False)
-
-
-def stage_status(rollout: Rollout, stage: RolloutStage) -> StageStatus:
-    ended = Status(rollout.status).is_terminal
-    if stage.entered_at is None:
-        return StageStatus.SKIPPED if ended else StageStatus.PENDING
-    if stage.left_at is None:
-        return StageStatus.ACTIVE
-    if stage.number == rollout.current_stage and rollout.status == Status.ROLLED_BACK:
-        return StageStatus.ROLLED_BACK
-    return StageStatus.COMPLETED

@@ -1,5 +1,4 @@
-"""The transitions of rollouts. Each one locks the config first and the rollout next, and leaves a row that describes
-it."""
+"""The transitions of rollouts. Each locks the config first and the rollout next, and leaves a row that describes it."""
 
 from __future__ import annotations
 
@@ -60,9 +59,9 @@ class NewRollout:
 def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     """Creates a pending rollout from the config's active version to the target.
 
-    Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, and InvalidRolloutError for a
-    target that is the active version or not a version of the config, for a data set of its gate that the project does
-    not have, and for an evaluator whose scores could not judge it; ValidationError for a shadow that cannot be.
+    Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, ValidationError for an impossible
+    shadow, and InvalidRolloutError for a target that is active or not a version of the config, an unknown data set of
+    its gate, or an evaluator whose scores could not judge it.
     """
     _require_dataset(project_id, new)
     _require_shadow(new)
@@ -104,10 +103,12 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
 def start_rollout(
     *, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "", override_gate: bool = False
 ) -> Rollout:
-    """Starts a pending rollout at its first stage, or resumes a paused one at its stage. Raises
-    RolloutNotFoundError, RefusedTransitionError, and GateNotPassedError unless the gate is overridden, which takes a
-    reason: InvalidRolloutError without one, and for an evaluator whose scores could not judge it. A rollout with a
-    judge needs its calibration: raises the errors of the request log."""
+    """Starts a pending rollout at its first stage, or resumes a paused one.
+
+    Raises RolloutNotFoundError, RefusedTransitionError, GateNotPassedError unless overridden, and InvalidRolloutError
+    for an override without a reason or an evaluator whose scores could not judge it. A judge needs its calibration:
+    raises the errors of the request log.
+    """
     # The calibration is worked out before anything is locked.
     evaluators = _evaluators_at_start(project_id, rollout_id)
 
@@ -119,8 +120,6 @@ def start_rollout(
 
 
 def pause_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """Pauses a rollout; its config serves no managed prompt until it is resumed. Raises RolloutNotFoundError,
-    RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.PAUSE, actor, reason)
 
 
@@ -136,8 +135,8 @@ def promote_rollout(
     """Promotes a rollout to its next stage, or completes it at the last one. Raises RolloutNotFoundError and
     RefusedTransitionError.
 
-    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `requested_at`, since
-    such a caller intended to promote the stage before.
+    Raises RolloutMovedError if the rollout is not at `from_stage` or reached its stage after `requested_at`: such a
+    caller intended to promote the stage before.
     """
 
     def check(row: Rollout) -> None:
@@ -150,7 +149,6 @@ def promote_rollout(
 
 
 def roll_back_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """Rolls back: all traffic returns to the baseline. Raises RolloutNotFoundError, RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.ROLL_BACK, actor, reason)
 
 
@@ -158,16 +156,14 @@ def complete_rollout(
     *, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "", override_gate: bool = False
 ) -> Rollout:
     """Completes a rollout without its remaining stages: the target becomes the config's active version. Raises what
-    `start_rollout` does; a rollout that has begun has passed its gate."""
+    `start_rollout` raises; a rollout that has begun has passed its gate."""
     return _move(project_id, rollout_id, Transition.COMPLETE, actor, reason, override_gate=override_gate)
 
 
 def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
-    """Returns the rollout; its config's row and its own stay locked until the transaction ends. Raises
-    RolloutNotFoundError.
+    """Locks the rollout's and its config's row until the transaction ends. Raises RolloutNotFoundError.
 
-    The order is always the same: creating a rollout holds the config and waits for the rollout that is still active
-    there.
+    The lock order is always config, then rollout: creating a rollout holds the config and waits for the active rollout.
     """
     config_id = Rollout.objects.for_project(project_id).filter(pk=rollout_id).values_list("config_id", flat=True)
     if not PromptConfig.objects.select_for_update().filter(pk__in=list(config_id)).exists():
@@ -187,8 +183,6 @@ def apply_transition(
     figures: Mapping[str, Any] | None = None,
     override_gate: bool = False,
 ) -> None:
-    """Makes one transition of a rollout that `locked_rollout` returned. Raises RefusedTransitionError and
-    GateNotPassedError."""
     stages = {stage.number: stage for stage in RolloutStage.objects.filter(rollout=row)}
     before = Position(Status(row.status), row.current_stage)
     try:
@@ -253,8 +247,6 @@ def _locked_config(config_id: UUID, project_id: UUID) -> PromptConfig:
 
 
 def _evaluators_at_start(project_id: UUID, rollout_id: UUID) -> Sequence[RolloutEvaluator]:
-    """Returns the evaluators of a rollout that has not begun; none of others. Raises InvalidRolloutError and the errors
-    of the request log."""
     row = Rollout.objects.for_project(project_id).filter(pk=rollout_id, status=Status.PENDING.value).first()
     if row is None or not row.quality:
         return ()
@@ -262,7 +254,6 @@ def _evaluators_at_start(project_id: UUID, rollout_id: UUID) -> Sequence[Rollout
 
 
 def _require_dataset(project_id: UUID, new: NewRollout) -> None:
-    """Raises InvalidRolloutError."""
     if new.gate_dataset_id is None:
         return
     if new.gate != Gate.EXPERIMENT:
@@ -272,7 +263,6 @@ def _require_dataset(project_id: UUID, new: NewRollout) -> None:
 
 
 def _require_shadow(new: NewRollout) -> None:
-    """Raises InvalidRolloutError."""
     if new.shadow is None and new.gate == Gate.SHADOW:
         problem = "Must be given with this gate: who compares the answers, how many of them, and what that may cost."
         raise InvalidRolloutError("shadow", problem)
@@ -290,7 +280,6 @@ def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:
 
 
 def _set_clock(row: Rollout, before: Position, then: Position, now: datetime) -> None:
-    """Updates the times of the rollout, before its status and stage change."""
     if row.running_since is not None:
         row.stage_seconds += (now - row.running_since).total_seconds()
     if then.stage != before.stage:

@@ -1,18 +1,22 @@
-"""Response types of the rollouts API, for the OpenAPI document."""
-
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 from uuid import UUID
 
+from rollouts.evaluation.power import RolloutDetection
 
-class RolloutStageEntry(TypedDict):
+
+class RolloutStageMinima(TypedDict):
     number: int
     weight: int
     min_duration_minutes: int
     min_requests: int
     settle_minutes: int
+
+
+class RolloutStageEntry(RolloutStageMinima):
     status: Literal["pending", "active", "completed", "skipped", "rolled_back"]
     entered_at: datetime | None
     left_at: datetime | None
@@ -192,16 +196,6 @@ class RolloutForecast(TypedDict):
     explanation: str
 
 
-class RolloutDetection(TypedDict):
-    """A fall of the share of answered requests from the usual one, and the approximate minutes and requests of the
-    target until it is found; null when it is not found within a week."""
-
-    answered_share: float
-    fallen_to: float
-    minutes: float | None
-    target_requests: float | None
-
-
 class RolloutPower(TypedDict):
     """The faults that would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that
     is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null means
@@ -213,15 +207,10 @@ class RolloutPower(TypedDict):
     explanation: str
 
 
-class RolloutStageForecast(TypedDict):
+class RolloutStageForecast(RolloutStageMinima):
     """A stage of a rollout that is not made yet. `minutes` is the time until both of its minima are met and
     `target_requests` the requests of the target in it; null where the traffic is unknown."""
 
-    number: int
-    weight: int
-    min_duration_minutes: int
-    min_requests: int
-    settle_minutes: int
     begins_after_minutes: float | None
     minutes: float | None
     target_requests: float | None
@@ -247,6 +236,14 @@ class RolloutInterval(TypedDict):
     low: float | None
     high: float | None
     confidence: float
+
+
+def interval(low: float | None, high: float | None) -> RolloutInterval:
+    return {"low": finite(low), "high": finite(high), "confidence": 0.95}
+
+
+def finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 class RolloutMetric(TypedDict):

@@ -1,5 +1,3 @@
-"""The signals that this app sends to the apps above it, which it must not import."""
-
 from __future__ import annotations
 
 from django.dispatch import Signal

@@ -58,21 +58,19 @@ _RESULT: Mapping[Transition, Status] = {
 
 
 class TransitionError(Exception):
-    """Raised when the status does not allow the transition; `str` is a sentence for the client."""
+    """The status does not allow the transition; `str` is a sentence for the client."""
 
 
 class Position(NamedTuple):
-    """The position of a rollout. Stages count from 1; 0 before the start."""
-
     status: Status
     stage: int
 
 
 def after(transition: Transition, position: Position, stages: int) -> Position:
-    """Returns the position after the transition, in a rollout of so many stages. Raises TransitionError.
+    """Returns the position after the transition, in a rollout of `stages` stages. Raises TransitionError.
 
-    A paused rollout that is promoted stays paused, at the next stage: the person who paused it decides when it
-    serves again.
+    A paused rollout that is promoted stays paused, at the next stage: the person who paused it decides when it serves
+    again.
     """
     status, stage = position
     if status not in ALLOWED[transition]:
@@ -87,8 +85,8 @@ def after(transition: Transition, position: Position, stages: int) -> Position:
 
 
 class Stage(NamedTuple):
-    """A stage: `weight` percent of the traffic; promoted automatically only after so many minutes and requests of
-    the target arm. Latency and cost are not judged in its first `settle_minutes`."""
+    """`weight` percent of the traffic; promoted automatically only after its minutes and target requests. Latency and
+    cost are not judged in the first `settle_minutes`."""
 
     weight: int
     min_duration_minutes: int
@@ -113,7 +111,7 @@ _SETTLED_SHARE = 6
 
 
 class StageError(ValueError):
-    """Raised for invalid stages. `field` is the path of the value, as `stages[1].weight`; `message` explains it."""
+    """`field` is the path of the value, as `stages[1].weight`; `message` explains it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -124,8 +122,8 @@ class StageError(ValueError):
 def stages_from(items: Sequence[Mapping[str, object]] | None) -> tuple[Stage, ...]:
     """Returns the stages of a request body, complete; the default stages for an empty body. Raises StageError.
 
-    Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the
-    weight, and omitted `settle_minutes` are too, but at most a sixth of the stage's minutes.
+    Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the weight;
+    so are omitted `settle_minutes`, but at most a sixth of the stage's minutes.
     """
     if items is None:
         return DEFAULT_STAGES

@@ -1,5 +1,3 @@
-"""Paths of this app below `/api/llm/`."""
-
 from __future__ import annotations
 
 from core.api.routers import ProjectRouter

@@ -1,9 +1,8 @@
-"""The management API of rollouts."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
 from rollouts import services, shapes
 from rollouts.allocation import AllocationType
-from rollouts.comparison.metrics import compare
 from rollouts.comparison.wire import comparison, planned
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
@@ -37,7 +35,6 @@ from rollouts.serializers import (
 def _move(
     name: str, body: type[MoveSerializer] = MoveSerializer
 ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
-    """Describes an action that makes the transition of this name."""
     return operation(
         f"{name}Rollout",
         f"Move a rollout: {name}",
@@ -100,8 +97,7 @@ class RolloutViewSet(ProjectViewSet):
     def metrics(self, request: Request, rollout_id: UUID) -> Response:
         """Returns the comparison of both arms, or 503 while the request log does not answer; decisions do not depend
         on this."""
-        rollout = get_rollout(self.project_id, rollout_id)
-        return Response(comparison(rollout, compare(rollout)))
+        return Response(comparison(get_rollout(self.project_id, rollout_id)))
 
     @_move("start", BeginningSerializer)
     @action(detail=True, methods=["post"])
@@ -132,15 +128,8 @@ class RolloutViewSet(ProjectViewSet):
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, rollout_id: UUID) -> Response:
-        given = self.valid_body(PromotionSerializer).validated_data
-        services.promote_rollout(
-            project_id=self.project_id,
-            rollout_id=rollout_id,
-            actor=self.actor,
-            requested_at=self.requested_at,
-            **given,
-        )
-        return Response(self._shown(rollout_id))
+        service = partial(services.promote_rollout, requested_at=self.requested_at)
+        return self._moved(service, rollout_id, PromotionSerializer)
 
     def _moved(
         self, service: Callable[..., Rollout], rollout_id: UUID, body: type[MoveSerializer] = MoveSerializer

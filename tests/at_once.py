@@ -1,5 +1,3 @@
-"""Several callers at the same moment, on PostgreSQL each with a connection of its own."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +11,6 @@ from core.errors import ApplicationError
 
 
 def at_once(callers: int, call: Callable[[int], Any]) -> list[Any]:
-    """Returns each caller's result, or the code of the error it was refused with."""
     together = Barrier(callers)
 
     def run(number: int) -> Any:

@@ -41,15 +41,15 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def answers_checked() -> Iterator[None]:
-    """Has every answer of the API to a test client be one that the OpenAPI document describes."""
+    """Every answer of the API to a test client must be one that the OpenAPI document describes."""
     with clients_checked():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once() -> Iterator[None]:
-    """Has all HTTP clients of the tests that ask for nothing else share one TLS context. To read the machine's
-    certificates is most of what a client costs, 25 ms of CPU, and nearly all of them speak plain HTTP."""
+    """All HTTP clients with default settings share one TLS context: reading the machine's certificates takes 25 ms of
+    CPU, most of a client's cost, and nearly all speak plain HTTP."""
     with ExitStack() as stack:
         for name in ("httpx._transports.default", "httpx2._transports.default"):
             # A client that no collected test has imported is left as it is.
@@ -60,8 +60,8 @@ def certificates_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def static_files_found_once() -> Iterator[None]:
-    """Has all test clients serve the static files that the first one found. Every client loads the middleware anew, and
-    WhiteNoise then looks for 200 files, which takes longer than most requests."""
+    """All test clients serve the static files that the first one found. Otherwise every client loads the middleware
+    anew, and WhiteNoise looks for 200 files, which takes longer than most requests."""
     find = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, dict[str, Any]] = {}
 
@@ -90,9 +90,10 @@ def _shared(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLConte
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(stores: None) -> None:
-    """Has the stores run before pytest-django makes the test database: the first use of a database starts them.
+    """Starts the stores before pytest-django makes the test database, whose first use needs them.
 
-    The OpenAPI document is made here too, before any test replaces parts of a view: the first answer needs it."""
+    Also makes the OpenAPI document, which the first answer needs, before any test replaces parts of a view.
+    """
     document()
 
 
@@ -103,8 +104,8 @@ def keep(
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Keep]:
-    """Makes rows that a whole module reads. ClickHouse has no transactions, so that none of its tests may add requests,
-    nor use `clickhouse`, which removes them."""
+    """Makes rows that a whole module reads. ClickHouse has no transactions, so its tests may not add requests, nor use
+    `clickhouse`, which removes them."""
     with ExitStack() as stack:
 
         def kept(make: Callable[[Path], T]) -> T:
@@ -122,7 +123,6 @@ def project(db: None) -> Project:
 
 @pytest.fixture
 def api(project: Project) -> APIClient:
-    """A client with a key of `project`."""
     return client_of(project)
 
 
@@ -135,8 +135,7 @@ def spool(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def last_uses_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps the times of last use in memory: once a minute a call also writes them, which would change a count of
-    queries."""
+    """Keeps last uses in memory: once a minute a call also writes them, which would change a count of queries."""
     monkeypatch.setattr("core.api.authentication.flush_last_uses_when_due", lambda: 0)
 
 

@@ -13,7 +13,7 @@ _PARENT, _TIMES = 1, slice(11, 15)
 
 def used(pid: int) -> float:
     """Returns seconds of CPU, user and system, of the process, its living descendants, and those that ended and were
-    waited for. What an orphan used that another process inherited is missing."""
+    waited for. Misses orphans that another process inherited."""
     seconds: dict[int, float] = {}
     children: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):

@@ -1,7 +1,7 @@
 """The check of an answer against the OpenAPI document, which every client of the suite makes of every answer.
 
-An answer has to have a status and a media type that the document names for its operation, and JSON of their schema. A
-schema's `format` is an assertion for some validators and a comment for others: an answer has to fit for both.
+An answer must have a status and a media type that the document names for its operation, and JSON of their schema. A
+schema's `format` is an assertion for some validators and a comment for others: an answer must fit both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def document() -> dict[str, Any]:
 
 
 def check(path: str, method: str, status: int, media_type: str, body: bytes | None) -> None:
-    """Raises AssertionError for an answer that is none of those of the operation. `path` is that of the document,
-    `media_type` the whole content type, and `body` None where it is not to be looked at. What is no operation of the
-    document passes."""
+    """Raises AssertionError for an answer that the operation does not have; other paths pass.
+
+    `path` is the document's, `media_type` the whole content type, and `body` None if it is not to be checked.
+    """
     operation = document()["paths"].get(path, {}).get(method.lower())
     if operation is None:
         return
@@ -58,7 +59,6 @@ def check(path: str, method: str, status: int, media_type: str, body: bytes | No
 
 
 def operation_path(raw_path: str) -> str:
-    """Returns the path of the document that a request's path, encoded as it was sent, means; empty for none."""
     raw_path = re.sub(r"/{2,}", "/", raw_path.partition("?")[0])
     raw_path = raw_path.replace("/v1/v1/", "/v1/").removesuffix("/")
     return next((path for pattern, path in _patterns() if pattern.fullmatch(raw_path)), "")
@@ -66,7 +66,6 @@ def operation_path(raw_path: str) -> str:
 
 @contextmanager
 def clients_checked() -> Iterator[None]:
-    """Has Django's test clients, and REST framework's, which are made of them, check what they are answered."""
     request = Client.request
 
     def checked(self: Client, **sent: Any) -> Any:
@@ -94,7 +93,6 @@ def _essence(media_type: str) -> str:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Returns the paths of the document as patterns, those with the most words first; ids with slashes match last."""
     paths = sorted(document()["paths"], key=lambda path: (-path.count("/"), path.count("{")))
     strict = [(re.compile(_pattern(path, "[^/]+")), path) for path in paths]
     return strict + [(re.compile(_pattern(path, ".+")), path) for path in paths]
@@ -114,8 +112,7 @@ def _validators(path: str, method: str, status: str, media_type: str, name: str)
 
 @cache
 def _registry() -> Registry:
-    """Returns the document as what the validators refer to. A validator with a copy of its own takes 3 MB, and a
-    unit of the suite makes hundreds."""
+    """The validators share one document: a copy takes 3 MB, and a unit of the suite makes hundreds of validators."""
     return Registry([(_DOCUMENT, document())], draft=Draft202012)
 
 
@@ -126,7 +123,7 @@ def _check_value(validators: list[Draft202012Validator], value: Any, at: str) ->
 
 
 def _events(body: bytes) -> Iterator[Any]:
-    """Yields the JSON of the events, but for the `[DONE]` that ends them and the errors that break them off."""
+    """Leaves out the `[DONE]` that ends the events, and the errors that break them off."""
     for line in body.decode().splitlines():
         data = line.removeprefix("data:").strip()
         if line.startswith("data:") and data.startswith("{"):

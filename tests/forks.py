@@ -1,6 +1,6 @@
 """Python processes of the suite that are forked from one that has imported the product, instead of started anew.
 
-`begin` forks that process, and has `subprocess.Popen` ask it for what would otherwise start `manage.py`, the seeder or
+`begin` forks that process; `subprocess.Popen` then asks it for what would otherwise start `manage.py`, the seeder or
 uvicorn with this Python: 0.01 seconds of CPU instead of 1.5. The child reads its settings anew, from its own
 environment. `serve` and `demo` start anew, since tests look at how they start. FORKS=0 starts everything anew.
 """
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-# Commands whose start is what tests look at, or that tests find by their command line.
-_ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker"})
+# Commands whose start is what tests look at, that tests find by their command line, or that have an app of their own.
+_ANEW = frozenset({"serve", "demo", "ship_records", "celery_worker", "runserver"})
 _MODULES = frozenset({"uvicorn", "tests.analytics.upgrades", "tests.gateway.seed"})
 # These modules read the environment or settings while they are imported, or name classes of those that do: each child
 # imports them itself.
@@ -49,7 +49,7 @@ _channels: list[socket.socket] = []
 
 
 class Popen(subprocess.Popen):  # type: ignore[type-arg]
-    """A child of this process, like any other, that was forked where that is possible."""
+    """A child of this process, like any other, that was forked where possible."""
 
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest):  # type: ignore[no-untyped-def]
         _startup, _flags, shell, *pipes = rest[:9]
@@ -77,7 +77,7 @@ class Popen(subprocess.Popen):  # type: ignore[type-arg]
 
 
 def begin(prepare: Callable[[], object]) -> None:
-    """Has what can be forked be forked from this process as it is now: before it has connections, threads or patches.
+    """Forks from this process as it is now: before it has connections, threads or patches.
 
     The process that forks runs `prepare`, and ends with this one.
     """
@@ -98,7 +98,6 @@ def begin(prepare: Callable[[], object]) -> None:
 
 
 def end() -> None:
-    """Ends the process that forks; its children stay."""
     while _channels:
         _channels.pop().close()
 
@@ -130,7 +129,6 @@ def _is_forked(words: list[str]) -> bool:
 
 
 def _ask(wanted: dict[str, Any], streams: list[int]) -> int:
-    """Returns the id of a new child of this process."""
     prctl = ctypes.CDLL(None).prctl
     with _lock:
         channel = _channels[0]
@@ -149,7 +147,6 @@ def _ask(wanted: dict[str, Any], streams: list[int]) -> int:
 
 
 def _serve(channel: socket.socket) -> NoReturn:
-    """Forks a child for each request, until the channel closes."""
     code = 1
     try:
         # Ctrl-C is for pytest, which closes the channel.
@@ -193,7 +190,6 @@ def _fork_one(channel: socket.socket) -> bool:
 
 
 def _live(wanted: dict[str, Any], streams: list[int], writer: int) -> NoReturn:
-    """Is the child: runs what was wanted, and ends as a Python process ends."""
     while os.getppid() != wanted["parent"]:
         time.sleep(0.0005)
     os.close(writer)
@@ -276,7 +272,6 @@ def _run(wanted: dict[str, Any]) -> None:
 
 
 def _filter_warnings(asked: str) -> None:
-    """Sets the filters that Python starts with, and those of PYTHONWARNINGS."""
     for category in (ResourceWarning, ImportWarning, PendingDeprecationWarning, DeprecationWarning):
         warnings.simplefilter("ignore", category)
     warnings.filterwarnings("default", category=DeprecationWarning, module="__main__")

@@ -1,4 +1,4 @@
-"""Rows that a whole module reads, made once. To make a world of rows takes longer than most tests that look at it."""
+"""Rows that a whole module reads, made once: a world of rows takes longer to make than most tests that look at it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ T = TypeVar("T")
 
 
 class Keep(Protocol):
-    """Has what `make` puts into the stores be there until a module ends, and returns what it returns. The folder that
-    it gets is for a spool."""
+    """Keeps what `make` stores until a module ends, and returns its result. `make` gets a folder for a spool."""
 
     def __call__(self, make: Callable[[Path], T]) -> T: ...
 
 
 @contextmanager
 def rows_kept(blocker: DjangoDbBlocker, make: Callable[[], T]) -> Iterator[T]:
-    """Has what `make` puts into the database be there meanwhile, and gives what it returns.
+    """Keeps what `make` puts into the database during the block, and yields its result.
 
-    Each test is a savepoint in this transaction, as with Django's `setUpTestData`: what a test changes, no other one
-    sees.
+    Each test is a savepoint in this transaction, as with Django's `setUpTestData`: no test sees another's changes.
     """
     with blocker.unblock(), ExitStack() as stack:
         stack.enter_context(transaction.atomic())
@@ -40,7 +38,6 @@ def rows_kept(blocker: DjangoDbBlocker, make: Callable[[], T]) -> Iterator[T]:
 
 
 def empty_tables() -> None:
-    """Removes all rows of the analytics store."""
     filled = client.execute(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
         " AND name != 'schema_migrations' AND total_rows > 0"

@@ -1,5 +1,3 @@
-"""A lane of `tests/lanes.py`: a fork of the process that has collected, with stores and settings of its own."""
-
 from __future__ import annotations
 
 import os
@@ -21,7 +19,6 @@ _LIVE = "tests/live/"
 
 
 def live(session: pytest.Session, connection: Connection, works: Sequence[list[pytest.Item]], name: str) -> NoReturn:
-    """Is the lane: runs the works whose numbers arrive, and ends with None."""
     code = 1
     try:
         if name.startswith(_LIVE) and not read_only_root.refusal():
@@ -39,8 +36,6 @@ def live(session: pytest.Session, connection: Connection, works: Sequence[list[p
 
 
 class _Sessions:
-    """What follows the last test of a work: all that is not of the whole session ends."""
-
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
 
@@ -49,8 +44,6 @@ class _Sessions:
 
 
 class _Lane:
-    """Runs tests and sends what pytest reports of them."""
-
     def __init__(self, session: pytest.Session, connection: Connection) -> None:
         self._session, self._config, self._connection = session, session.config, connection
         self._last: pytest.Item | None = None
@@ -82,7 +75,6 @@ class _Lane:
         self._connection.send(("used", (STORES, "", self._shared, 0.0)))
 
     def end(self) -> None:
-        """Ends the session's fixtures, and reports what they say to its last test."""
         before = cpu.used(os.getpid())
         try:
             self._session._setupstate.teardown_exact(None)
@@ -122,7 +114,6 @@ class _Lane:
 
 
 def _capture_anew(config: pytest.Config) -> None:
-    """Gives this process files of its own for what tests print: those of the parent are shared with all lanes."""
     manager = config.pluginmanager.get_plugin("capturemanager")
     if manager is not None:
         with suppress(AttributeError):

@@ -1,8 +1,8 @@
 """`pytest --lanes N`: one process imports and collects once, and N forks of it run the modules, from one queue.
 
-A lane (`tests/lane.py`) has stores of its own, as each pytest has. Lanes send their reports to this process, which
-prints, counts and caches them as if it had run the tests itself. The longest work comes first, so that none is left
-running alone at the end.
+A lane (`tests/lane.py`) has its own stores, as each pytest has. Lanes send their reports to this process, which prints,
+counts and caches them as if it had run the tests itself. The longest work comes first, so that none is left running
+alone at the end.
 """
 
 from __future__ import annotations
@@ -39,15 +39,12 @@ _SECONDS_OF_A_TEST = 0.05
 
 @dataclass
 class Work:
-    """Tests that one process runs one after another. The process ends with them where `alone`."""
-
     name: str
     tests: list[pytest.Item]
     alone: bool = False
 
     @property
     def seconds(self) -> float:
-        """Returns how long it is expected to take."""
         known = known_seconds()
         by_name = sum(known.get(name, 0.0) for name in {module_of(test) for test in self.tests})
         return by_name or len(self.tests) * _SECONDS_OF_A_TEST
@@ -55,8 +52,6 @@ class Work:
 
 @dataclass
 class Lane:
-    """A process, the work that it does, and those of its tests that have not begun."""
-
     pid: int
     connection: Connection
     work: Work
@@ -87,7 +82,6 @@ def module_of(test: pytest.Item) -> str:
 
 
 def works_of(tests: Iterable[pytest.Item]) -> list[Work]:
-    """Returns the tests as work, the longest first."""
     parts: dict[str, list[pytest.Item]] = defaultdict(list)
     for test in tests:
         parts[_name_of(test)].append(test)
@@ -115,8 +109,6 @@ def _make_document() -> None:
 
 
 class Lanes:
-    """The processes that run the tests of a session."""
-
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session, self._count = session, count
         self._works = works_of(session.items)
@@ -136,12 +128,10 @@ class Lanes:
             self._dismiss(self._idle.pop())
 
     def _give(self) -> None:
-        """Has all lanes work while there is work."""
         while self._waiting and len(self._busy) < self._count:
             self._begin(self._next())
 
     def _next(self) -> Work:
-        """Returns the next work. Half of the lanes take what waits more than it computes."""
         waits = sum(lane.work.alone for lane in self._busy.values()) < self._count // 2
         place = next((place for place, work in enumerate(self._waiting) if work.alone is waits), 0)
         return self._waiting.pop(place)
@@ -182,7 +172,6 @@ class Lanes:
             self._end(lane)
 
     def _end(self, lane: Lane) -> None:
-        """Frees a lane whose work is done."""
         del self._busy[lane.connection]
         if lane.work.alone:
             self._dismiss(lane)
@@ -191,7 +180,6 @@ class Lanes:
         self._give()
 
     def _dismiss(self, lane: Lane) -> None:
-        """Has a lane end, and takes what its session's fixtures still say."""
         lane.connection.send(None)
         while True:
             try:
@@ -206,7 +194,7 @@ class Lanes:
         os.waitpid(lane.pid, 0)
 
     def _lose(self, lane: Lane) -> None:
-        """Names the test in which a lane broke off, and has another lane run those behind it."""
+        """Names the test in which a lane broke off, and has another lane run the rest."""
         del self._busy[lane.connection]
         lane.connection.close()
         _, status = os.waitpid(lane.pid, 0)
@@ -233,7 +221,7 @@ class Lanes:
             self._tell(report)
 
     def _tell(self, report: pytest.TestReport) -> None:
-        """Says at once what failed: the summary comes at the end, which a run that is broken off does not reach."""
+        """Reports a failure at once: a run that is broken off does not reach the summary."""
         reporter: Any = self._session.config.pluginmanager.get_plugin("terminalreporter")
         reason = report.longreprtext.strip().rpartition("\n")[2]
         reporter.write_line(f"FAILED {report.nodeid} ({report.when}) {reason}"[:300])

@@ -33,7 +33,7 @@ _made: list[bytes] = []
 
 
 def place_database(var_dir: Path) -> None:
-    """Makes the folder VAR_DIR, unless it is there, and puts the database into it.
+    """Makes the folder VAR_DIR if it is missing, and puts the database into it.
 
     A run of the suite migrates once: the migrations are a fifth of the CPU of a first start.
     """
@@ -47,20 +47,16 @@ def place_database(var_dir: Path) -> None:
 
 
 def place_tables(data_dir: Path) -> None:
-    """Gives an engine that has not started yet the folder of its data, with all tables, if the run has made them."""
     if shared := os.environ.get(SHARED):
         shutil.copytree(Path(shared) / _TABLES, data_dir, symlinks=True)
 
 
 def start_cluster(folder: Path) -> tuple[Service, str]:
-    """Starts PostgreSQL as `start_postgresql` does, with a database TEMPLATE that has all tables, if the run has made
-    one."""
     shared = os.environ.get(SHARED)
     return start_postgresql(folder, copy_of=Path(shared) / _CLUSTER if shared else None)
 
 
 def prepare(folder: Path) -> None:
-    """Makes the tables of all stores in a new folder. Raises AssertionError with what a migration printed."""
     folder.mkdir()
     with ThreadPoolExecutor() as pool:
         # No unit starts before the tables are there, and each store has migrations of its own.

@@ -16,10 +16,8 @@ NIGHT = bool(os.environ.get("NIGHT"))
 
 
 def examples(day: int, night: int) -> int:
-    """Returns how many examples a property test tries."""
     return night if NIGHT else day
 
 
 def cases(every: Sequence[T], *, by_day: Sequence[T]) -> Sequence[T]:
-    """Returns the cases of a test: all of them at night, those of `by_day` by day."""
     return every if NIGHT else by_day

@@ -75,7 +75,7 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Takes the modules and the tests out of the garbage collector's view: they stay until the end."""
+    """Takes modules and tests out of the garbage collector's view: they stay until the end."""
     gc.freeze()
     gc.enable()
     option = session.config.option
@@ -85,7 +85,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def begin_forks(config: pytest.Config) -> None:
-    """Has programs of the product be forked from this process, in which pytest-django forbids the database."""
+    """Forks programs of the product from this process, in which pytest-django forbids the database."""
     forks.begin(config.stash[blocking_manager_key].unblock)
 
 
@@ -95,7 +95,6 @@ def pytest_unconfigure() -> None:
 
 
 def own_stores() -> None:
-    """Gives a fork of the process that has collected a folder, addresses and stores of its own."""
     _running.clear()
     _folders.clear()
     _starters.clear()
@@ -110,7 +109,6 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(scope="session")
 def stores() -> None:
-    """Has PostgreSQL and Redis run, until the session ends, at the addresses that Django's settings name."""
     while _starters:
         service, _ = _starters.pop()()
         _running.append(service)
@@ -123,7 +121,6 @@ def stores() -> None:
 
 @pytest.fixture(scope="session")
 def clickhouse_engine(stores: None) -> Iterator[None]:
-    """Has a ClickHouse with the analytics tables run at the address that Django's settings name."""
     from django.core.management import call_command
 
     from analytics.clickhouse import client
@@ -145,7 +142,6 @@ def clickhouse_engine(stores: None) -> Iterator[None]:
 
 @pytest.fixture
 def clickhouse(clickhouse_engine: None) -> Iterator[None]:
-    """Gives a test empty analytics tables, and empties them after it."""
     from tests.kept import empty_tables
 
     yield
@@ -153,7 +149,7 @@ def clickhouse(clickhouse_engine: None) -> Iterator[None]:
 
 
 def _needs_stores(item: pytest.Item) -> bool:
-    """Returns whether a test is marked for a database, which no fixture names before the test runs, or uses a store."""
+    """A mark for a database names its fixture only when the test runs."""
     is_marked = item.get_closest_marker("django_db") is not None
     return is_marked or not _STORE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
@@ -161,9 +157,9 @@ def _needs_stores(item: pytest.Item) -> bool:
 def place() -> Path:
     """Returns the folder for the files of the suite's stores and services: one in memory, or else /tmp.
 
-    The ClickHouse engine makes and removes hundreds of small files for each insert and TRUNCATE, and ext4 looks for
-    each new one through all that were deleted in the last seconds: up to half of the engine's CPU. A folder in
-    memory is used where it has room and lets programs run, which a container's often does not.
+    ClickHouse makes and removes hundreds of small files for each insert and TRUNCATE, and ext4 looks for each new one
+    among all deleted in the last seconds: up to half of the engine's CPU. A folder in memory is used if it has room and
+    lets programs run, which a container's often does not.
     """
     if not _MEMORY.is_dir() or not os.access(_MEMORY, os.W_OK | os.X_OK):
         return Path("/tmp")
@@ -173,7 +169,7 @@ def place() -> Path:
 
 
 def _keep_bytecode() -> None:
-    """Has modules be compiled once, in the suite and in the processes that it starts. Containers often forbid that."""
+    """Compiles modules once for the suite and its processes. Containers often forbid that."""
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -197,7 +193,6 @@ def _prepare() -> None:
 
 
 def _set_environment(folder: Path) -> None:
-    """Sets the variables of the suite, and removes the keys and addresses of the shell that started it."""
     foreign = {"HOST", "PORT", "PUBLIC_URL", "SECRET_KEY", "ENCRYPTION_KEYS", "DEBUG", "SPOOL_DIR", "WEB_WORKERS"}
     for name in list(os.environ):
         if name in foreign or name.endswith("_API_KEY"):

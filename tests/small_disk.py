@@ -12,14 +12,11 @@ _BLOCK = 1 << 20
 
 
 class SmallDisk:
-    """A mounted file system; `path` is its root."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ballast = path / "ballast"
 
     def fill(self) -> None:
-        """Writes until the file system takes no further byte."""
         with self._ballast.open("ab", buffering=0) as file:
             size = _BLOCK
             while size:
@@ -35,7 +32,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[SmallDisk]:
-    """Mounts a file system of `size` bytes at `folder`. Fails where neither root nor user namespaces may mount one."""
+    """Mounts a file system of `size` bytes at `folder`. Fails if neither root nor user namespaces may mount one."""
     folder.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(folder)]
     if os.geteuid() == 0:

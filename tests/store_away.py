@@ -1,5 +1,3 @@
-"""An analytics store that does not answer."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

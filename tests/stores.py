@@ -1,5 +1,3 @@
-"""The stores that the hosts of one installation share: PostgreSQL, Redis and the ClickHouse engine, new and empty."""
-
 from __future__ import annotations
 
 import base64
@@ -19,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Stores:
-    """The stores, in `folder`, which other users have to be able to enter; they end with the stack.
+    """The stores, in `folder`, which other users must be able to enter; they end with the stack.
 
     `environment` has what all hosts share, as docs/operations.md names it: three addresses and two secrets.
     """
@@ -50,7 +48,6 @@ class Stores:
                 child.suspend()
 
     def kill_frozen(self) -> None:
-        """Kills what `freeze` has stopped: none of it answers any more."""
         for child in _children(self.postgresql):
             child.kill()
         # Only SIGQUIT has PostgreSQL give its shared memory back, and it ends without asking its processes.
@@ -69,7 +66,7 @@ def _children(store: Service) -> list[psutil.Process]:
 
 
 def shared_secrets() -> dict[str, str]:
-    """Returns the secrets that the product makes up beside SQLite, and wants to be given beside a database server."""
+    """Returns the secrets that the product makes itself with SQLite, and must be given with a database server."""
     return {
         "SECRET_KEY": secrets.token_urlsafe(48),
         "ENCRYPTION_KEYS": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
@@ -77,7 +74,6 @@ def shared_secrets() -> dict[str, str]:
 
 
 def migrate(folder: Path, environment: dict[str, str], command: str = "migrate_all") -> None:
-    """Makes the tables of the stores in `environment`, or of those that another command is for."""
     done = subprocess.run(
         [sys.executable, "manage.py", command, "--verbosity", "0"],
         cwd=ROOT,

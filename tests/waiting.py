@@ -41,7 +41,7 @@ def wait_until(condition: Callable[[], T | None], *, seconds: float = TIMEOUT_SE
 
 
 async def eventually(condition: Callable[[], bool], *, seconds: float = TIMEOUT_SECONDS) -> float:
-    """Lets the event loop run until the condition holds, and returns the seconds that this took.
+    """Runs the event loop until the condition holds; returns the seconds this took.
 
     Raises an AssertionError after `seconds`.
     """

@@ -1,4 +1,4 @@
-"""Checks the caller of the MCP server and the caller's rights, in a thread, before the body is read."""
+"""Checks an MCP caller and its rights in a thread, before the body is read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def require_known_origin(request: HttpRequest) -> None:
 
 
 def _matches(origin: str, trusted: str) -> bool:
-    """Returns whether the origin matches `trusted`: an origin, or one with `*.` before its domain, in Django's form."""
     scheme, _, domain = trusted.partition("://*")
     if not domain:
         return origin == trusted
@@ -50,8 +49,6 @@ def _matches(origin: str, trusted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The sender of a message, the tools that are granted at this moment, and the scopes of the key."""
-
     project_id: UUID
     actor: str
     granted: Granted

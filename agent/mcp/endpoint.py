@@ -1,4 +1,4 @@
-"""POST /api/agent/mcp: MCP's streamable HTTP, one message a call. There are no sessions, so any worker can answer.
+"""POST /api/agent/mcp: MCP's streamable HTTP, one message per call. Without sessions, any worker can answer.
 
 Callers without access get the management API's error envelope; the MCP SDK answers all others.
 """
@@ -38,8 +38,6 @@ Exchange = Callable[[dict[str, Any], Client, str, bytes, Send], Awaitable[None]]
 
 
 class McpConsumer(SharedConsumer):
-    """The MCP server."""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, uuid.uuid4().hex)
         watch: ClientWatch | None = None
@@ -65,7 +63,6 @@ class McpConsumer(SharedConsumer):
 
 
 async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> None:
-    """Ends a call whose client left, whose body did not arrive, or whose worker stops."""
     if watch is not None:
         watch.absorb()
     if watch is not None and watch.disconnected:
@@ -86,8 +83,8 @@ async def _admitted(scope: dict[str, Any]) -> tuple[Client, Exchange]:
 
 
 def _admit(scope: dict[str, Any]) -> tuple[Client, Exchange]:
-    """Admits the client, and imports the MCP SDK with the first client of a worker. The import takes a second of CPU: a
-    worker that serves no MCP does without, and in this thread it does not hold up other requests."""
+    """Imports the MCP SDK with a worker's first client. The import takes a second of CPU, so workers without MCP skip
+    it, and in this thread it does not delay other requests."""
     client = admit(scope)
     from agent.mcp.exchange import exchange
 
@@ -95,8 +92,6 @@ def _admit(scope: dict[str, Any]) -> tuple[Client, Exchange]:
 
 
 def _watched(send: Send, reply: Reply, watch: ClientWatch) -> Send:
-    """Wraps `send`: adds the request id to the answer, and stops watching the client when the answer is complete."""
-
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":
             reply.started = True

@@ -1,4 +1,4 @@
-"""Has the MCP SDK answer one message. `agent.mcp.endpoint` imports this file, and so the SDK, with the first call."""
+"""Has the MCP SDK answer one message. `agent.mcp.endpoint` imports this file, and so the SDK, on the first call."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from gateway.protocol.reply import Message, Send
 
 # `agent.mcp.admission` has already checked the origin, by Django's settings.
 _NO_MESSAGE = (
-    "The body is no message of JSON-RPC 2.0: jsonrpc (2.0), method, and for a request an id (a text or a number)."
+    "The body is not a JSON-RPC 2.0 message: it needs jsonrpc (2.0), method, and for a request id (a text or a number)."
 )
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 async def exchange(scope: dict[str, Any], client: Client, request_id: str, body: bytes, send: Send) -> None:
-    """Runs the SDK's session manager for one call, so that everything it starts ends with the call."""
     manager = StreamableHTTPSessionManager(
         SERVER,
         stateless=True,
@@ -37,7 +36,6 @@ async def exchange(scope: dict[str, Any], client: Client, request_id: str, body:
 
 
 def _in_one_sentence(send: Send) -> Send:
-    """Wraps `send`: of a body that is no message the SDK says eleven lines, with addresses of a library."""
     begun: list[Message] = []
 
     async def sent(message: Message) -> None:
@@ -63,8 +61,6 @@ def _shortened(body: bytes) -> bytes:
 
 
 class _Body:
-    """A body that has been read, as ASGI messages. `ClientWatch` reports a client that left."""
-
     def __init__(self, body: bytes) -> None:
         self._messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,7 +1,7 @@
-"""The project's managed prompts as MCP's prompts, by the code and the snapshot that `GET /api/llm/prompts/{name}` uses.
+"""The project's managed prompts as MCP prompts, from the snapshot that `GET /api/llm/prompts/{name}` uses.
 
-A prompt that has no version yet is not listed. MCP has messages of users and assistants alone: those of role system and
-developer come as a user's, and the answer of the fetch, which has the roles, is in `_meta`.
+Prompts without a version are not listed. MCP has only user and assistant messages: those of role system and developer
+become a user's. `_meta` has the fetched prompt with its original roles.
 """
 
 from __future__ import annotations
@@ -48,9 +48,6 @@ ANSWER = "prompt-gateway/prompt"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt that a client asks for: its name, with or without a version, the values of its variables, and the user
-    and session for whom a rollout decides."""
-
     name: str
     arguments: Mapping[str, str]
     user_id: str
@@ -58,7 +55,7 @@ class Question:
 
 
 async def listed(client: Client, cursor: str | None) -> ListPromptsResult:
-    """Returns one page of the prompts by name; `cursor` is that of the page before. Raises MCPError."""
+    """Returns a page of the prompts by name; `cursor` comes from the page before. Raises MCPError."""
     try:
         prompts = (await _snapshot(client)).prompts
         names = sorted(name for name, prompt in prompts.items() if prompt.active is not None)
@@ -73,8 +70,7 @@ async def listed(client: Client, cursor: str | None) -> ListPromptsResult:
 
 
 async def fetched(client: Client, question: Question, request_id: str) -> GetPromptResult:
-    """Returns a prompt with its variables filled in. `request_id` decides about the arm of a rollout where neither user
-    nor session does. Raises MCPError."""
+    """`request_id` decides the arm of a rollout if neither user nor session does. Raises MCPError."""
     try:
         snapshot = await _snapshot(client)
         name, reference = split_name(snapshot.prompts, question.name)
@@ -110,7 +106,6 @@ async def _snapshot(client: Client) -> ProjectSnapshot:
 
 
 def _described(prompt: ManagedPrompt) -> Prompt:
-    """Returns the entry of a prompt. While a rollout runs, the arguments are those of both arms."""
     number = prompt.active.number if prompt.active is not None else 0
     labels = ", ".join(f"{prompt.name}@{label}" for label in sorted(prompt.labels))
     return Prompt(
@@ -149,7 +144,6 @@ def _encoded(name: str) -> str:
 
 
 def _decoded(cursor: str) -> str:
-    """Returns the last name of the page before."""
     try:
         return base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
@@ -158,7 +152,6 @@ def _decoded(cursor: str) -> str:
 
 
 def _refuse(error: Exception, reference: str) -> NoReturn:
-    """Raises the protocol's error, whose `data` is the `error` of the management API."""
     known = translate(error)
     if known is None:
         log_unexpected(error, reference)

@@ -1,5 +1,3 @@
-"""The MCP SDK's server: the tools that the client's scopes allow and their results, and the managed prompts."""
-
 from __future__ import annotations
 
 import asyncio
@@ -58,7 +56,7 @@ _rooms: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
 
 
 async def outcome_in_turn(context: ToolContext, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-    """Returns a call's outcome; waiting counts as time of the call. Never raises, unless it is cancelled."""
+    """Returns a call's outcome; waiting counts towards the call's time. Raises nothing but cancellation."""
     room = _rooms.setdefault(context.project_id, asyncio.Semaphore(PARALLEL_CALLS))
     try:
         async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
@@ -76,7 +74,7 @@ async def list_tools(context: Context, params: PaginatedRequestParams | None) ->
 
 
 async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-    """Calls a tool. Every failure is returned as a result, so that the client's model reads its reason."""
+    """Returns every failure as a result, so that the client's model reads the reason."""
     client, started = _client(context), time.monotonic()
     allowed = ToolContext(client.project_id, client.granted, timezone.now())
     outcome = await outcome_in_turn(allowed, params.name, params.arguments or {})
@@ -115,7 +113,6 @@ def _client(context: Context) -> Client:
 
 
 def _object(outcome: ToolOutcome) -> dict[str, Any] | None:
-    """Returns the text as an object; None when it is none, as a failure's text that was cut."""
     try:
         found = msgspec.json.decode(outcome.content)
     except msgspec.DecodeError:

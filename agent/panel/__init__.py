@@ -1,1 +1,0 @@
-"""The chat with the agent as a page of the admin."""

@@ -1,6 +1,3 @@
-"""The chat in the admin: a panel beside every page, and a page of its own. Its scripts call `/api/agent` in the session
-of the person signed in."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -23,6 +20,7 @@ from agent.panel.questions import questions_on
 from agent.worker.limits import MESSAGE_CHARACTERS
 from core.errors import ValidationError
 from core.http.exception_handler import error_body
+from core.lookup.registry import as_uuid
 from core.models import Project
 from core.rights.asking import may, projects_with, right_of_page
 from core.roles import Right
@@ -66,7 +64,6 @@ class PanelAdmin(PageAdmin):
         }
 
     def beside(self, request: HttpRequest) -> HttpResponseBase:
-        """Returns the panel alone, which a page puts beside its content. `from` is the page's address."""
         self.require_permission(request)
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
@@ -88,24 +85,15 @@ class PanelAdmin(PageAdmin):
         return JsonResponse({"html": rendered_texts(given.texts, find)})
 
     def _settings_address(self, request: HttpRequest, project: Project | None) -> str:
-        """Returns where the agent's model is chosen; empty for people who may not choose it."""
         if project is None or not may(request.user, right_of_page("settings"), project.pk):
             return ""
         return address_of("settings", query={"project": str(project.pk)}) + "#id_agent_model"
 
     def _project(self, request: HttpRequest, origin: Origin | None) -> Project | None:
-        """Returns the project of the page of origin, else the one that the pages are about; None without the right."""
-        named = _uuid(origin["project"] if origin else "")
+        named = as_uuid(origin["project"] if origin else "")
         own = projects_with(request.user, self.rights.view).filter(pk=named).first() if named else None
         found = own or choose_project(request, Right.READ, is_strict=False)
         return found if found and may(request.user, self.rights.view, found.pk) else None
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _refused(message: str) -> JsonResponse:

@@ -1,7 +1,5 @@
-"""The addresses of what an answer names: requests, sessions, users, prompts, rollouts, review queues and API keys.
-
-A text becomes a link when it is the id or the name of something in the project, and its reader may open its page.
-"""
+"""A text of an answer becomes a link if it is the id or name of something in the project whose page its reader may
+open."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models.reviews import ReviewQueue
-from analytics.queries.known_ids import known_ids
+from analytics.queries.lookup import known_ids
 from core.lookup.registry import Kind, as_uuid
 from core.models import ApiKey
 from core.rights.asking import may, right_of_page
@@ -29,8 +27,7 @@ _REQUESTS = "analytics_requests_changelist"
 
 
 def links_of(person: Any, project_id: UUID, texts: Collection[str]) -> Mapping[str, str]:
-    """Returns the address of each text that names something the person may see. Without the store there are none of
-    requests, sessions and users."""
+    """Returns addresses by text. Without the store it finds no requests, sessions and users."""
     candidates = sorted(text for text in texts if text.strip())[:MAX_TEXTS]
     if not candidates or not may(person, Right.READ, project_id):
         return {}

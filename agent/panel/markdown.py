@@ -37,13 +37,12 @@ def no_links(names: set[str]) -> Links:
 
 
 def rendered(text: str) -> str:
-    """Returns the HTML of one text, without links of this service."""
     return rendered_texts([text], no_links)[0]
 
 
 def rendered_texts(texts: Sequence[str], find_links: FindLinks) -> list[str]:
-    """Returns the HTML of each text. `find_links` gets what the texts name, UUIDs and what stands in backticks, and
-    returns the addresses of those that have a page in this service.
+    """`find_links` gets the UUIDs and backticked texts, and returns the addresses of those that have a page in this
+    service.
 
     A link to elsewhere shows its address unless its text is the address.
     """
@@ -61,7 +60,6 @@ def _names(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def _linkable(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yields the texts and the code in lines, beside those that stand in a link."""
     for token in tokens:
         is_linked = False
         for child in token.children or ():
@@ -121,7 +119,7 @@ def _is_elsewhere(url: str) -> bool:
 
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:
-        """Refuses an address without a host, which would be one of this service, where the reader is signed in."""
+        """Refuses an address without a host: it would be one of this service, where the reader is signed in."""
         return _is_elsewhere(url)
 
 

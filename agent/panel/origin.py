@@ -1,5 +1,3 @@
-"""The page of the admin from which the panel was opened, as context for the agent."""
-
 from __future__ import annotations
 
 from typing import Any, TypedDict
@@ -29,7 +27,7 @@ class Origin(TypedDict):
 
 
 def origin_of(site: AdminSite, request: HttpRequest, given: str) -> Origin | None:
-    """Returns the origin for `given`, a path of the admin with its query; None for other paths."""
+    """`given` is a path of the admin with its query; other paths give None."""
     parts = _parts(given)
     match = _resolved(site, parts[0]) if parts else None
     if match is None or parts is None:
@@ -64,7 +62,6 @@ def _resolved(site: AdminSite, path: str) -> ResolverMatch | None:
 
 
 def _shown_record(site: AdminSite, request: HttpRequest, match: ResolverMatch) -> dict[str, Any]:
-    """Returns the row that a page shows, as far as the person may see it."""
     shown = match.kwargs.get("object_id")
     for model in apps.get_models() if shown else ():
         options = model._meta

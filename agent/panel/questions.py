@@ -1,5 +1,3 @@
-"""Questions to start from, by the page on which the panel is opened."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -99,5 +97,4 @@ _ALIKE = {
 
 
 def questions_on(url_name: str) -> Sequence[str]:
-    """Returns the questions for a page; general ones for a page without its own."""
     return _QUESTIONS.get(_ALIKE.get(url_name, url_name), _GENERAL)

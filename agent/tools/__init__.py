@@ -1,1 +1,0 @@
-"""The tools of the agent: the platform's own selectors, read-only, each under one scope and within one project."""

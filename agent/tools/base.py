@@ -1,11 +1,9 @@
-"""The definition of a tool: its arguments, its context, and the outcome of a call."""
-
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -27,7 +25,7 @@ class NoArguments(Arguments, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The caller's context for a tool. No argument of any tool can name another project."""
+    """No argument of any tool can name another project."""
 
     project_id: UUID
     granted: Granted
@@ -36,7 +34,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool; `run` is synchronous, only reads, returns a value for `output.render`, and may raise."""
+    """`description` is what a model reads. `run` is synchronous, only reads, returns a value for `output.render`, and
+    may raise."""
 
     name: str
     scope: str
@@ -47,13 +46,36 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Returns the JSON schema of the arguments, without references."""
         return schema_of(self.arguments)
+
+
+Run = TypeVar("Run", bound=Callable[[ToolContext, Any], Mapping[str, Any]])
+
+
+class Toolbox:
+    def __init__(self, scope: str) -> None:
+        self._scope = scope
+        self._tools: list[Tool] = []
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools)
+
+    def tool(self, title: str, description: str = "") -> Callable[[Run], Run]:
+        """Registers a function as a tool of the same name. Its second parameter's type gives the arguments, and its
+        docstring the description unless one is given."""
+
+        def add(run: Run) -> Run:
+            text = " ".join((description or run.__doc__ or "").split())
+            kind = get_type_hints(run)["arguments"]
+            self._tools.append(Tool(run.__name__, self._scope, title, text, kind, run))
+            return run
+
+        return add
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The outcome of a call. `content` is JSON of at most OUTPUT_CHARACTERS: a result, or the error envelope."""
+    """`content` is JSON of at most OUTPUT_CHARACTERS: a result, or the error envelope."""
 
     content: str
     is_error: bool

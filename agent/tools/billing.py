@@ -1,23 +1,22 @@
-"""Tools of the scope billing:read: spend, its parts, and the remaining budget."""
-
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, NoArguments, Tool, ToolContext
-from agent.tools.fields import ID_CHARACTERS, SessionId
+from agent.tools.base import NoArguments, Toolbox, ToolContext
+from agent.tools.fields import ID_CHARACTERS, OneSession
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, listed_rows, page_of
-from agent.tools.ranges import date_range
+from agent.tools.ranges import date_range, listed_in_range
 from analytics.presenters import metrics
 from analytics.presenters.spend import cost_by
 from analytics.queries.dimensions import Dimension
 from analytics.queries.users import get_user
-from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
-from core.teams.services import list_teams
+from core.teams.services import TEAMS
+from core.wire.shown import shown
 from gateway.reports.limit_usage import recent_forecast, usage_of
 from gateway.selectors import project_settings
 from gateway.teams.serializers import WarnedTeamSerializer
@@ -32,15 +31,17 @@ _USER_FIELDS = (
 )  # fmt: skip
 
 
-class SessionSpend(Arguments, kw_only=True, frozen=True):
-    session_id: SessionId
+TOOLS = Toolbox(SCOPE)
 
 
 class UserSpend(RangeArguments, kw_only=True, frozen=True):
     user_id: Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS, description="Id of an end user, exactly.")]
 
 
-def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+@TOOLS.tool("Cost per day")
+def list_daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    """Cost, requests and tokens per UTC day, the latest first, and total_cost_usd of the whole range. By default of the
+    last 30 days; period=this_week for the week so far."""
     dates, page = date_range(context, arguments), page_of(arguments)
     found = listed(metrics.daily_costs(context.project_id, dates, page), page)
     # The sum covers the whole range and not the page, so that a model need not add up pages.
@@ -48,26 +49,41 @@ def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[s
     return {**found, "total_cost_usd": total}
 
 
-def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    dates, page = date_range(context, arguments), page_of(arguments)
-    return listed(metrics.model_costs(context.project_id, dates, page), page)
+@TOOLS.tool("Cost per model")
+def list_model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    """Cost per model, the most expensive first, with its percentage of all spend, requests and tokens, and
+    total_cost_usd of all models. By default of the last 30 days."""
+    return listed_in_range(context, arguments, metrics.model_costs)
 
 
-def _teams(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
-    return listed_rows(list_teams(context.project_id), WarnedTeamSerializer, page_of(arguments))
+@TOOLS.tool("Teams")
+def list_teams(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    """The project's teams by name, whose keys share limits: budgets, requests and tokens per minute, requests at the
+    same time, how many keys and members each has, and warnings where the project's own limits are lower. A limit that
+    is null is not set."""
+    return listed_rows(TEAMS.rows(context.project_id), WarnedTeamSerializer, arguments)
 
 
-def _team_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    dates, page = date_range(context, arguments), page_of(arguments)
-    return listed(cost_by(context.project_id, Dimension.TEAM, dates, page), page)
+@TOOLS.tool("Cost per team")
+def list_team_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    """What each team's keys cost while they belonged to it, the most expensive first, beside the range before; requests
+    of keys without a team have an empty name. By default of the last 30 days; period=this_month for what counts against
+    the teams' budgets, which list_teams has."""
+    return listed_in_range(context, arguments, partial(cost_by, group_by=Dimension.TEAM))
 
 
-def _prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    dates, page = date_range(context, arguments), page_of(arguments)
-    return listed(metrics.prompt_caches(context.project_id, dates, page), page)
+@TOOLS.tool("Prompt caches")
+def list_prompt_caches(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    """What the vendors' prompt caches saved and missed per model and version of a prompt, those that saved most first:
+    input tokens, tokens read and written, saved_usd, missed_tokens and missed_usd. By default of the last 30 days."""
+    return listed_in_range(context, arguments, metrics.prompt_caches)
 
 
-def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+@TOOLS.tool("Budgets")
+def get_budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    """Budgets and rate limits as they stand now: spent, reserved and remaining of the month's budget, requests and
+    tokens used of this minute's limits, the budget of a session, and two forecasts of the spend at the end of the
+    month, each saying what it assumes. A budget or limit that is null is not set."""
     found = usage_of(context.project_id, "", context.now)
     settings = project_settings(context.project_id)
     spent = found["month"]["spent_usd"]
@@ -89,119 +105,31 @@ def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, An
 
 
 def _recent_forecast(context: ToolContext, spent: Decimal) -> float | None:
-    """Returns the month's forecast, or None while the request log does not answer: the other figures may be known."""
+    """Returns None while the request log does not answer: the other figures may be known."""
     try:
         return round(float(recent_forecast(context.project_id, spent, context.now)), _PLACES)
     except ServiceUnavailableError:
         return None
 
 
-def _session_spend(context: ToolContext, arguments: SessionSpend) -> dict[str, Any]:
+@TOOLS.tool("Spend of a session")
+def get_session_spend(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
+    """What one session has spent, has reserved, and has left of the budget of a session."""
     found: dict[str, Any] = usage_of(context.project_id, arguments.session_id, context.now)["session"]
     return found
 
 
-def _user_spend(context: ToolContext, arguments: UserSpend) -> dict[str, Any]:
+@TOOLS.tool("Spend of a user")
+def get_user_spend(context: ToolContext, arguments: UserSpend) -> dict[str, Any]:
+    """What one end user cost in a range of time, by default the last 30 days: cost, requests, sessions, tokens and
+    models used. list_user_metrics has the most expensive users."""
     dates = date_range(context, arguments)
-    row = get_user(context.project_id, arguments.user_id, dates.start, dates.end)
+    row = get_user(dates.of(context.project_id), arguments.user_id)
     if row is None:
         raise NotFoundError("This user made no request in the range.", code="user_not_found")
-    figures: dict[str, Any] = {**user_figures(row)}
+    figures = shown(row)
     return {
         "start_date": dates.start,
         "end_date": dates.end,
         **{name: figures[name] for name in _USER_FIELDS},
     }
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_daily_costs",
-        scope=SCOPE,
-        title="Cost per day",
-        description=(
-            "Cost, requests and tokens per UTC day, the latest first, and total_cost_usd of the whole range. By default"
-            " of the last 30 days; period=this_week for the week so far."
-        ),
-        arguments=PagedRangeArguments,
-        run=_daily_costs,
-    ),
-    Tool(
-        name="list_model_costs",
-        scope=SCOPE,
-        title="Cost per model",
-        description=(
-            "Cost per model, the most expensive first, with its percentage of all spend, requests and tokens, and"
-            " total_cost_usd of all models. By default of the last 30 days."
-        ),
-        arguments=PagedRangeArguments,
-        run=_model_costs,
-    ),
-    Tool(
-        name="list_teams",
-        scope=SCOPE,
-        title="Teams",
-        description=(
-            "The project's teams by name, whose keys share limits: budgets, requests and tokens per minute, requests at"
-            " the same time, how many keys and members each has, and warnings where the project's own limits are lower."
-            " A limit that is null is not set."
-        ),
-        arguments=PageArguments,
-        run=_teams,
-    ),
-    Tool(
-        name="list_team_costs",
-        scope=SCOPE,
-        title="Cost per team",
-        description=(
-            "What each team's keys cost while they belonged to it, the most expensive first, beside the range before;"
-            " requests of keys without a team have an empty name. By default of the last 30 days; period=this_month for"
-            " what counts against the teams' budgets, which list_teams has."
-        ),
-        arguments=PagedRangeArguments,
-        run=_team_costs,
-    ),
-    Tool(
-        name="list_prompt_caches",
-        scope=SCOPE,
-        title="Prompt caches",
-        description=(
-            "What the vendors' prompt caches saved and missed per model and version of a prompt, those that saved most"
-            " first: input tokens, tokens read and written, saved_usd, missed_tokens and missed_usd. By default of the"
-            " last 30 days."
-        ),
-        arguments=PagedRangeArguments,
-        run=_prompt_caches,
-    ),
-    Tool(
-        name="get_budget_status",
-        scope=SCOPE,
-        title="Budgets",
-        description=(
-            "Budgets and rate limits as they stand now: spent, reserved and remaining of the month's budget, requests"
-            " and tokens used of this minute's limits, the budget of a session, and two forecasts of the spend at the"
-            " end of the month, each saying what it assumes. A budget or limit that is null is not set."
-        ),
-        arguments=NoArguments,
-        run=_budget_status,
-    ),
-    Tool(
-        name="get_session_spend",
-        scope=SCOPE,
-        title="Spend of a session",
-        description="What one session has spent, has reserved, and has left of the budget of a session.",
-        arguments=SessionSpend,
-        run=_session_spend,
-    ),
-    Tool(
-        name="get_user_spend",
-        scope=SCOPE,
-        title="Spend of a user",
-        description=(
-            "What one end user cost in a range of time, by default the last 30 days: cost, requests, sessions, tokens"
-            " and models used. list_user_metrics has the most expensive users."
-        ),
-        arguments=UserSpend,
-        run=_user_spend,
-    ),
-)

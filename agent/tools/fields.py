@@ -1,5 +1,3 @@
-"""Argument types that several tools share."""
-
 from __future__ import annotations
 
 from typing import Annotated
@@ -7,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
+from agent.tools.base import Arguments
 from analytics.request_log.record import Operation
 
 # The maximum length of an id in characters; stored ids are shorter.
@@ -23,3 +22,7 @@ OfOperation = Annotated[
     Operation | None, Meta(description="Only requests that came in this protocol, e.g. embeddings.")
 ]
 OfProvider = Annotated[str, Meta(max_length=ID_CHARACTERS, description="Only answered by this provider, e.g. openai.")]
+
+
+class OneSession(Arguments, kw_only=True, frozen=True):
+    session_id: SessionId

@@ -1,5 +1,3 @@
-"""Tools of the scope observability:read: traffic metrics, live latency, errors, and a session's telemetry."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +6,10 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
-from agent.tools.base import NoArguments, Tool, ToolContext
+from agent.tools.base import NoArguments, Toolbox, ToolContext
 from agent.tools.fields import OfOperation, SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
-from agent.tools.ranges import date_range, range_dates
+from agent.tools.ranges import date_range, listed_in_range, range_dates
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics, providers, sessions
 from analytics.queries.telemetry import MAX_RECORDS
@@ -25,6 +23,9 @@ SCOPE = "observability:read"
 
 _RECENT = timedelta(days=1)
 _SEVERE = ("ERROR", "FATAL", "CRITICAL")
+
+
+TOOLS = Toolbox(SCOPE)
 
 
 class Overview(RangeArguments, kw_only=True, frozen=True):
@@ -47,58 +48,83 @@ class SessionRecords(PageArguments, kw_only=True, frozen=True):
     errors_only: Annotated[bool, Meta(description="Whether to return only what failed.")] = False
 
 
-def _overview(context: ToolContext, arguments: Overview) -> dict[str, Any]:
+@TOOLS.tool("Overview")
+def get_metrics_overview(context: ToolContext, arguments: Overview) -> dict[str, Any]:
+    """Totals of the project in a range of time of at most 30 days, by default the last 30: requests, sessions, users,
+    tokens, cost, error rate, average latency and the models most used."""
     dates = date_range(context, arguments, max_length=metrics.OVERVIEW)
     return {**metrics.overview(context.project_id, dates, arguments.operation or "")}
 
 
-def _users(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
-    page = page_of(arguments)
-    dates = date_range(context, arguments)
-    return listed(metrics.users(context.project_id, dates, page, arguments.operation or ""), page)
+@TOOLS.tool("Figures per user")
+def list_user_metrics(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
+    """Per end user, the most expensive first: requests, sessions, tokens, cost, errors, latency and models used. By
+    default of the last 30 days."""
+    return listed_in_range(context, arguments, metrics.users, arguments.operation or "")
 
 
-def _models(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
-    page = page_of(arguments)
-    dates = date_range(context, arguments)
-    return listed(metrics.models(context.project_id, dates, page, arguments.operation or ""), page)
+@TOOLS.tool("Figures per model")
+def list_model_metrics(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
+    """Per model and provider: requests, error rate, tokens, cost, latency and time to first token as p50, p95 and p99.
+    By default of the last 30 days."""
+    return listed_in_range(context, arguments, metrics.models, arguments.operation or "")
 
 
-def _usage(context: ToolContext, arguments: UsageMetrics) -> dict[str, Any]:
-    page = page_of(arguments)
-    dates = date_range(context, arguments)
-    found = metrics.usage(context.project_id, dates, page, arguments.interval, arguments.operation or "")
-    return listed(found, page)
+@TOOLS.tool("Figures over time")
+def list_usage_metrics(context: ToolContext, arguments: UsageMetrics) -> dict[str, Any]:
+    """Requests, errors, tokens, cost and latency per minute, hour or UTC day, the latest first: to see when something
+    began. By default of the last 30 days."""
+    return listed_in_range(context, arguments, metrics.usage, arguments.operation or "", arguments.interval)
 
 
-def _errors(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
-    page = page_of(arguments)
-    dates = date_range(context, arguments)
-    return listed(metrics.errors(context.project_id, dates, page, arguments.operation or ""), page)
+@TOOLS.tool("Errors by kind")
+def get_error_breakdown(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
+    """What failed and how often, the most frequent first: provider, type, code, statuses, models, share of all errors
+    and when last. By default of the last 30 days. list_requests with outcome=error has the single requests."""
+    return listed_in_range(context, arguments, metrics.errors, arguments.operation or "")
 
 
-def _error_groups(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
-    page = page_of(arguments)
-    dates = date_range(context, arguments)
-    return listed(providers.error_groups(context.project_id, dates, page, arguments.operation or ""), page)
+@TOOLS.tool("Groups of errors")
+def list_error_groups(context: ToolContext, arguments: Metrics) -> dict[str, Any]:
+    """Errors in groups with when each was first and last seen, how often in each interval, and a sample request, the
+    most frequent first. By default of the last 30 days. Shows what is new and what stopped."""
+    return listed_in_range(context, arguments, providers.error_groups, arguments.operation or "")
 
 
-def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+@TOOLS.tool("Live latency")
+def get_provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    """The last five minutes of each enabled provider and its models: p50, p95 and p99 latency, samples, error rate,
+    status (healthy, degraded, down) and whether requests to it are held back."""
     return {**metrics.provider_latencies(context.project_id)}
 
 
-def _problems(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
+@TOOLS.tool("What is wrong now")
+def list_problems(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
+    """What is wrong in the project now, what is critical first, each as a sentence: failing requests of the last hour,
+    providers that are down or degraded, the month's budget against its forecast, rollouts that were rolled back and
+    alerts that were not delivered within the range (by default the last 24 hours), the request log itself. Ask this
+    first when somebody asks how it is going."""
     recent = TimeRange(context.now - _RECENT, context.now)
     dates = date_range(context, arguments) if range_dates(context, arguments) else recent
     return {**find_problems(context.project_id, dates, context.now)}
 
 
-def _spans(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
+@TOOLS.tool(
+    "Spans of a session",
+    f"OpenTelemetry spans that carry a session's id, by time, the first {MAX_RECORDS}: the application's own"
+    " and the gateway's, with duration, status and attributes.",
+)
+def list_session_spans(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
     spans = sessions.spans(context.project_id, arguments.session_id)
     return _records(spans, arguments, lambda span: span["status_code"] == "Error")
 
 
-def _logs(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
+@TOOLS.tool(
+    "Logs of a session",
+    f"OpenTelemetry log records that carry a session's id, by time, the first {MAX_RECORDS}, with severity,"
+    " body and attributes.",
+)
+def list_session_logs(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
     logs = sessions.logs(context.project_id, arguments.session_id)
     return _records(logs, arguments, lambda log: log["severity_text"].upper().startswith(_SEVERE))
 
@@ -107,120 +133,3 @@ def _records(records: Sequence[Record], arguments: SessionRecords, failed: Calla
     found = [record for record in records if failed(record)] if arguments.errors_only else records
     page = page_of(arguments)
     return listed(Listing(len(found), page.of(found)), page)
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="get_metrics_overview",
-        scope=SCOPE,
-        title="Overview",
-        description=(
-            "Totals of the project in a range of time of at most 30 days, by default the last 30: requests, sessions,"
-            " users, tokens, cost, error rate, average latency and the models most used."
-        ),
-        arguments=Overview,
-        run=_overview,
-    ),
-    Tool(
-        name="list_user_metrics",
-        scope=SCOPE,
-        title="Figures per user",
-        description=(
-            "Per end user, the most expensive first: requests, sessions, tokens, cost, errors, latency and models used."
-            " By default of the last 30 days."
-        ),
-        arguments=Metrics,
-        run=_users,
-    ),
-    Tool(
-        name="list_model_metrics",
-        scope=SCOPE,
-        title="Figures per model",
-        description=(
-            "Per model and provider: requests, error rate, tokens, cost, latency and time to first token as p50, p95"
-            " and p99. By default of the last 30 days."
-        ),
-        arguments=Metrics,
-        run=_models,
-    ),
-    Tool(
-        name="list_usage_metrics",
-        scope=SCOPE,
-        title="Figures over time",
-        description=(
-            "Requests, errors, tokens, cost and latency per minute, hour or UTC day, the latest first: to see when"
-            " something began. By default of the last 30 days."
-        ),
-        arguments=UsageMetrics,
-        run=_usage,
-    ),
-    Tool(
-        name="get_error_breakdown",
-        scope=SCOPE,
-        title="Errors by kind",
-        description=(
-            "What failed and how often, the most frequent first: provider, type, code, statuses, models, share of all"
-            " errors and when last. By default of the last 30 days. list_requests with outcome=error has the single"
-            " requests."
-        ),
-        arguments=Metrics,
-        run=_errors,
-    ),
-    Tool(
-        name="list_error_groups",
-        scope=SCOPE,
-        title="Groups of errors",
-        description=(
-            "Errors in groups with when each was first and last seen, how often in each interval, and a sample request,"
-            " the most frequent first. By default of the last 30 days. Shows what is new and what stopped."
-        ),
-        arguments=Metrics,
-        run=_error_groups,
-    ),
-    Tool(
-        name="get_provider_latency",
-        scope=SCOPE,
-        title="Live latency",
-        description=(
-            "The last five minutes of each enabled provider and its models: p50, p95 and p99 latency, samples, error"
-            " rate, status (healthy, degraded, down) and whether requests to it are held back."
-        ),
-        arguments=NoArguments,
-        run=_provider_latency,
-    ),
-    Tool(
-        name="list_problems",
-        scope=SCOPE,
-        title="What is wrong now",
-        description=(
-            "What is wrong in the project now, what is critical first, each as a sentence: failing requests of the last"
-            " hour, providers that are down or degraded, the month's budget against its forecast, rollouts that were"
-            " rolled back and alerts that were not delivered within the range (by default the last 24 hours), the"
-            " request log itself. Ask this first when somebody asks how it is going."
-        ),
-        arguments=RangeArguments,
-        run=_problems,
-    ),
-    Tool(
-        name="list_session_spans",
-        scope=SCOPE,
-        title="Spans of a session",
-        description=(
-            f"OpenTelemetry spans that carry a session's id, by time, the first {MAX_RECORDS}: the application's own"
-            " and the gateway's, with duration, status and attributes."
-        ),
-        arguments=SessionRecords,
-        run=_spans,
-    ),
-    Tool(
-        name="list_session_logs",
-        scope=SCOPE,
-        title="Logs of a session",
-        description=(
-            f"OpenTelemetry log records that carry a session's id, by time, the first {MAX_RECORDS}, with severity,"
-            " body and attributes."
-        ),
-        arguments=SessionRecords,
-        run=_logs,
-    ),
-)

@@ -12,8 +12,6 @@ from agent.tools.base import OUTPUT_CHARACTERS
 
 
 class _Measure(NamedTuple):
-    """The maximum lengths of a text, a list and an object within a record, and the maximum depth."""
-
     characters: int
     items: int
     keys: int = 100
@@ -37,7 +35,7 @@ _TOO_LARGE = {"truncated": True, "note": "The result is too large to show. Ask f
 
 
 class _TooLong(Exception):
-    """Raised as soon as a result is certain not to fit."""
+    pass
 
 
 class _LeftOut(str):
@@ -45,7 +43,7 @@ class _LeftOut(str):
 
 
 def render(result: Mapping[str, Any]) -> str:
-    """Encodes a result, with times and money as in the management API. Raises ValueError for NaN and infinity."""
+    """Formats times and money as the management API does. Raises ValueError for NaN and infinity."""
     listed = isinstance(result.get("results"), list)
     for measure in _LISTED if listed else _DETAIL:
         try:
@@ -58,7 +56,6 @@ def render(result: Mapping[str, Any]) -> str:
 
 
 def _listing(result: Mapping[str, Any], measure: _Measure) -> str:
-    """Encodes a list with as many records as fit. Raises _TooLong when not even one does."""
     records = result["results"]
     rest = _Cutter(measure).cut({name: value for name, value in result.items() if name != "results"})
     hints = {"next_offset": result["offset"] + len(records)} if "offset" in result else {}
@@ -83,8 +80,6 @@ def _listing(result: Mapping[str, Any], measure: _Measure) -> str:
 
 
 class _Cutter:
-    """Cuts one value. Raises _TooLong as soon as the kept part is longer than any output."""
-
     def __init__(self, measure: _Measure) -> None:
         self._measure = measure
         self._room = OUTPUT_CHARACTERS

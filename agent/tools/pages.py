@@ -1,8 +1,6 @@
-"""Arguments that many tools share (pages of lists, ranges of time), and the list that a tool answers with."""
-
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import QuerySet
@@ -63,7 +61,6 @@ def page_of(arguments: PageArguments | PagedRangeArguments) -> Page:
 
 
 def listed(listing: Listing, page: Page) -> dict[str, Any]:
-    """Returns the management API's list, with the offset of the next page instead of its address."""
     following = page.offset + page.limit
     return {
         "count": listing.count,
@@ -75,9 +72,20 @@ def listed(listing: Listing, page: Page) -> dict[str, Any]:
     }
 
 
-def listed_rows(rows: QuerySet[Any], serializer: type[BaseSerializer[Any]], page: Page) -> dict[str, Any]:
+def listed_rows(
+    rows: QuerySet[Any], serializer: type[BaseSerializer[Any]], arguments: PageArguments | PagedRangeArguments
+) -> dict[str, Any]:
+    page = page_of(arguments)
     shown = serializer(rows[page.offset : page.offset + page.limit], many=True).data
     return listed(Listing(rows.count(), shown), page)
+
+
+def listed_each(
+    rows: QuerySet[Any], shown: Callable[[Any], Mapping[str, Any]], arguments: PageArguments | PagedRangeArguments
+) -> dict[str, Any]:
+    page = page_of(arguments)
+    found = rows[page.offset : page.offset + page.limit]
+    return listed(Listing(rows.count(), [shown(row) for row in found]), page)
 
 
 def filtered(filters: type[FilterSet], values: Mapping[str, Any], rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -90,6 +98,5 @@ def filtered(filters: type[FilterSet], values: Mapping[str, Any], rows: QuerySet
 
 
 def chosen(arguments: Arguments, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the named arguments that are set."""
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value not in ("", None)}

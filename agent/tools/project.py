@@ -1,18 +1,15 @@
-"""Tools of the scope project:read: the project, its gateway settings and its providers. No secrets."""
-
 from __future__ import annotations
 
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent.tools.base import NoArguments, Tool, ToolContext
-from agent.tools.pages import PageArguments, listed, page_of
+from agent.tools.base import NoArguments, Toolbox, ToolContext
+from agent.tools.pages import PageArguments, listed_each, listed_rows
+from core import selectors
 from core.errors import NotFoundError
 from core.keys.services import project_keys
-from core.selectors import get_project
-from core.wire.pagination import Listing
 from gateway.model_groups.serializers import ModelGroupSerializer
-from gateway.model_groups.services import list_groups
+from gateway.model_groups.services import MODEL_GROUPS
 from gateway.selectors import current_settings
 from gateway.serializers import settings_body
 from integrations.models import ProviderIntegration
@@ -37,8 +34,14 @@ _INTEGRATION = (
 )  # fmt: skip
 
 
-def _get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
-    project = get_project(context.project_id)
+TOOLS = Toolbox(SCOPE)
+
+
+@TOOLS.tool("Project")
+def get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    """The project this conversation is about: name, when it was made, enabled providers, number of API keys, budgets
+    and limits that are set (null: not set), preferred models and what the agent may read."""
+    project = selectors.get_project(context.project_id)
     if project is None:
         raise NotFoundError("There is no such project.", code="project_not_found")
     settings = settings_body(current_settings(context.project_id))
@@ -56,22 +59,28 @@ def _get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]
     }
 
 
-def _get_settings(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+@TOOLS.tool("Gateway settings")
+def get_gateway_settings(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    """All settings of the project's gateway: retries, fallback, limits, budgets, guardrails, cache, logging and the
+    agent. Addresses are shortened to their host."""
     found = settings_body(current_settings(context.project_id))
     mailed = [f"…@{address.rpartition('@')[2]}" for address in found["alert_emails"]]
     return {**found, "alert_webhook_url": _place(found["alert_webhook_url"]), "alert_emails": mailed}
 
 
-def _list_integrations(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
-    rows, page = project_integrations(context.project_id), page_of(arguments)
-    shown = [_integration(row) for row in rows[page.offset : page.offset + page.limit]]
-    return listed(Listing(rows.count(), shown), page)
+@TOOLS.tool("Provider integrations")
+def list_integrations(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    """The deployments at providers that the project has set up, several of one provider under different names:
+    priority, weight, the vendor's limits, models, prices, whether each is enabled and usable, region and other options,
+    parameters and headers it adds, and what its last test found. Never a credential or a header's value."""
+    return listed_each(project_integrations(context.project_id), _integration, arguments)
 
 
-def _list_model_groups(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
-    rows, page = list_groups(context.project_id), page_of(arguments)
-    shown = [ModelGroupSerializer(row).data for row in rows[page.offset : page.offset + page.limit]]
-    return listed(Listing(rows.count(), shown), page)
+@TOOLS.tool("Model groups")
+def list_model_groups(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    """The project's own names that stand for several models: the models of each with their weights, and whether they
+    are tried in order or drawn by weight. Requests send such a name as model."""
+    return listed_rows(MODEL_GROUPS.rows(context.project_id), ModelGroupSerializer, arguments)
 
 
 def _integration(row: ProviderIntegration) -> dict[str, Any]:
@@ -80,7 +89,7 @@ def _integration(row: ProviderIntegration) -> dict[str, Any]:
 
 
 def _place(url: str) -> str:
-    """Returns scheme and host of an address: its other parts often hold a credential."""
+    """Returns scheme and host: the other parts of an address often hold a credential."""
     if not url:
         return ""
     try:
@@ -88,53 +97,3 @@ def _place(url: str) -> str:
         return f"{parts.scheme}://{parts.hostname or ''}/…"
     except ValueError:
         return "…"
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="get_project",
-        scope=SCOPE,
-        title="Project",
-        description=(
-            "The project this conversation is about: name, when it was made, enabled providers, number of API keys,"
-            " budgets and limits that are set (null: not set), preferred models and what the agent may read."
-        ),
-        arguments=NoArguments,
-        run=_get_project,
-    ),
-    Tool(
-        name="get_gateway_settings",
-        scope=SCOPE,
-        title="Gateway settings",
-        description=(
-            "All settings of the project's gateway: retries, fallback, limits, budgets, guardrails, cache, logging and"
-            " the agent. Addresses are shortened to their host."
-        ),
-        arguments=NoArguments,
-        run=_get_settings,
-    ),
-    Tool(
-        name="list_integrations",
-        scope=SCOPE,
-        title="Provider integrations",
-        description=(
-            "The deployments at providers that the project has set up, several of one provider under different names:"
-            " priority, weight, the vendor's limits, models, prices, whether each is enabled and usable, region and"
-            " other options, parameters and headers it adds, and what its last test found. Never a credential or a"
-            " header's value."
-        ),
-        arguments=PageArguments,
-        run=_list_integrations,
-    ),
-    Tool(
-        name="list_model_groups",
-        scope=SCOPE,
-        title="Model groups",
-        description=(
-            "The project's own names that stand for several models: the models of each with their weights, and whether"
-            " they are tried in order or drawn by weight. Requests send such a name as model."
-        ),
-        arguments=PageArguments,
-        run=_list_model_groups,
-    ),
-)

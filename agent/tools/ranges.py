@@ -1,13 +1,14 @@
-"""The range of time of a call: each way of writing it becomes the two dates that the management API takes."""
-
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 from agent.tools.base import ToolContext
-from agent.tools.pages import RangeArguments
+from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
 from analytics.parameters.ranges import TimeRange, time_range
 from core.errors import ValidationError
+from core.wire.pagination import Listing
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY, _TICK = timedelta(days=1), timedelta(microseconds=1)
@@ -16,12 +17,19 @@ _WHOLE_DAYS = "dw"
 
 
 def date_range(context: ToolContext, arguments: RangeArguments, *, max_length: timedelta | None = None) -> TimeRange:
-    """Returns the range, the last 30 days by default; of a range above `max_length` the last part."""
+    """Returns the last 30 days by default, and only the last part of a range above `max_length`."""
     return time_range(range_dates(context, arguments), context.now, max_length=max_length)
 
 
+def listed_in_range(
+    context: ToolContext, arguments: PagedRangeArguments, query: Callable[..., Listing], *more: Any
+) -> dict[str, Any]:
+    dates, page = date_range(context, arguments), page_of(arguments)
+    return listed(query(context.project_id, dates, page, *more), page)
+
+
 def range_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, str]:
-    """Returns `start_date` and `end_date` as far as they are given. Raises ValidationError for times given twice."""
+    """Returns `start_date` and `end_date` if given. Raises ValidationError for times given twice."""
     dates = {"start_date": arguments.start_date, "end_date": arguments.end_date}
     given = {name: text for name, text in dates.items() if text}
     given_ranges = [name for name in ("last", "period") if getattr(arguments, name) is not None]

@@ -1,5 +1,3 @@
-"""The registry of tools: all of them, those that a set of scopes allows, and the one way to call them."""
-
 from __future__ import annotations
 
 import logging
@@ -37,7 +35,7 @@ Known = TypeVar("Known", bound=Arguments)
 
 
 def read_arguments(given: str | Mapping[str, Any], known: type[Known]) -> Known:
-    """Decodes JSON text or takes a decoded value; null counts as left out. Raises ValidationError naming the field."""
+    """Takes JSON text or a decoded value; null counts as left out. Raises ValidationError naming the field."""
     values = _decoded(given) if isinstance(given, str) else given
     if not isinstance(values, Mapping):
         raise ValidationError("The arguments must be a JSON object.", code="invalid_json")
@@ -102,15 +100,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def offered(granted: Granted) -> list[Tool]:
-    """Returns the granted tools, in the order of ALL."""
     return [tool for tool in ALL if granted.allows(tool.name, tool.scope)]
 
 
 def call(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
-    """Calls a tool. Never raises: every failure is returned to the model, in the envelope of the management API.
+    """Never raises: every failure is returned to the model, in the envelope of the management API.
 
-    Blocks on SQL and ClickHouse, so it belongs into a thread. Scopes are checked here too: a model, or a text that it
-    read, may name a tool that was not offered.
+    Blocks on SQL and ClickHouse, so call it in a thread. It checks scopes too: a model, or a text that it read, may
+    name a tool that was not offered.
     """
     try:
         tool = _allowed(context, name)

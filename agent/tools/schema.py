@@ -1,5 +1,3 @@
-"""The JSON schema of a tool's arguments, in the plain form that every provider takes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -17,13 +15,11 @@ def _described(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """Returns the schema of an object without references: enumerations are inlined, null is a field left out."""
     definitions = _described(arguments)["$defs"]
     return _object(definitions[arguments.__name__], definitions)
 
 
 def choices_of(arguments: type[msgspec.Struct], field: str) -> list[Any]:
-    """Returns the values that a field is restricted to; empty when it is not restricted."""
     found: list[Any] = schema_of(arguments)["properties"].get(field, {}).get("enum", [])
     return found
 

@@ -1,4 +1,4 @@
-"""The checks before a chat begins: the caller, the message, and the project's settings. They run in a thread."""
+"""Checks the caller, the message and the project's settings before a chat begins, in a thread."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from core.models import Project
 
 @dataclass(frozen=True, slots=True)
 class AdmittedChat:
-    """A chat that may begin; `access` holds the caller's rights."""
-
     access: ProjectAccess
     model: str
     conversation_id: UUID | None
@@ -32,8 +30,6 @@ class AdmittedChat:
 
 
 class EventStreamRenderer(BaseRenderer):
-    """Lets clients accept event streams; the stream itself is not rendered by REST framework."""
-
     media_type = "text/event-stream"
     format = "events"
 

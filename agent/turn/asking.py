@@ -1,5 +1,3 @@
-"""One answer of the model through the gateway's pipeline: its text as it arrives, then the complete message."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
@@ -25,18 +23,18 @@ _TOO_LONG = f"The answer was stopped: it grew beyond {OUTPUT_CHARACTERS} charact
 
 
 class ModelFailedError(Exception):
-    """Raised when the model gives no answer; its text is shown to the user."""
+    pass
 
 
 def caller(*, actor: str, conversation_id: Any, typed: Iterable[str]) -> Caller:
-    """Returns the caller; `typed` holds the users' own words, which the project's input guardrails check."""
+    """`typed` has the users' own words, which the project's input guardrails check."""
     return Caller(
         SOURCE, key_id_of(actor), session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed)
     )
 
 
 class ModelCall:
-    """One request to the model. `answer` grows while `texts()` runs, and holds the part before an interruption."""
+    """One request to the model. `answer` grows while `texts()` runs, and keeps the part before an interruption."""
 
     def __init__(
         self, runtime: Runtime, snapshot: ProjectSnapshot, who: Caller, body: dict[str, Any], seconds: float
@@ -50,8 +48,7 @@ class ModelCall:
         return self._request.request_id
 
     async def texts(self, room: int) -> AsyncGenerator[str]:
-        """Yields the answer's text. Raises ModelFailedError without one, when it breaks off, or above `room`
-        characters."""
+        """Raises ModelFailedError if the model gives no answer, breaks off, or exceeds `room` characters."""
         frames = Frames()
         async with aclosing(self._request.parts()) as parts:
             async for part in parts:

@@ -1,5 +1,3 @@
-"""One call of a tool, in a thread and within a time limit."""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +15,6 @@ _KNOWN = frozenset(tool.name for tool in ALL)
 
 
 async def outcome_of(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
-    """Returns the outcome of a call. Never raises, unless it is cancelled."""
     try:
         async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
             return await in_tool_thread(call, context, name, arguments)

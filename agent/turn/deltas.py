@@ -1,5 +1,3 @@
-"""Joins the chunks of a model's streamed answer to one message. Pure."""
-
 from __future__ import annotations
 
 import re
@@ -25,8 +23,6 @@ _DEPTH = 50
 
 @dataclass(slots=True)
 class PartialAnswer:
-    """The part of an answer that has arrived. `size` counts its characters; `total_tokens` is the provider's count."""
-
     text: str = ""
     reasoning: dict[str, Any] = field(default_factory=dict)
     total_tokens: int = 0
@@ -34,7 +30,6 @@ class PartialAnswer:
     _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Adds a chunk and returns the text for the user in it."""
         usage = chunk.get("usage")
         if isinstance(usage, Mapping) and isinstance(usage.get("total_tokens"), int):
             self.total_tokens = usage["total_tokens"]
@@ -88,7 +83,7 @@ class PartialAnswer:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Returns the calls in order, each with an id of its own: some providers omit ids or repeat them."""
+        """The calls in order, each with an id of its own: some providers omit ids or repeat them."""
         found, taken = [], set[str]()
         for place in sorted(self._calls):
             call = {**self._calls[place], "type": "function"}
@@ -117,7 +112,7 @@ class Frames:
 
 
 def read_arguments(call: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns a call's arguments; None when they are no JSON object that every provider's dialect can carry."""
+    """Returns None if the arguments are not a JSON object that every provider's dialect can carry."""
     try:
         found = msgspec.json.decode(call["function"]["arguments"] or "{}")
     except (ValueError, RecursionError):

@@ -1,5 +1,3 @@
-"""Renews the lease of a chat while the chat runs."""
-
 from __future__ import annotations
 
 import asyncio
@@ -22,7 +20,7 @@ logger = logging.getLogger("agent.chat")
 
 
 class HeldLease:
-    """A context that ends with RunLostError when another run has taken the conversation."""
+    """A context that ends with RunLostError once another run has taken the conversation."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

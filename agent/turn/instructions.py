@@ -1,5 +1,3 @@
-"""The system prompt of the agent's conversations."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -53,8 +51,6 @@ missing."""
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The facts about a run that the instructions contain."""
-
     project: str
     project_id: str
     scopes: frozenset[str]
@@ -62,7 +58,7 @@ class Situation:
 
 
 def instructions(situation: Situation, fence: Fence, *, closing: bool = False) -> str:
-    """Returns the system prompt. `closing` is true for the last answer, after which no tool is called."""
+    """`closing` marks the last answer, in which no tool may be called."""
     text = _TEXT.format(
         project=fence.around("project name", " ".join(situation.project.split())),
         project_id=situation.project_id,

@@ -59,7 +59,7 @@ _LOST = "The conversation was deleted, or is going on elsewhere."
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A user's message to answer. `rows` are the conversation's messages; the last of them is the user's."""
+    """`rows` are the conversation's messages; the last is the user's message to answer."""
 
     run: Run
     rows: Sequence[Message]
@@ -91,8 +91,7 @@ class ChatLoop:
         self._rows = list(self.chat.rows)
 
     async def run(self) -> None:
-        """Runs the chat. Ends with `done` or `error`; when it is cancelled, stores the partial answer and sends
-        nothing."""
+        """Ends with `done` or `error`. If cancelled, it stores the partial answer and sends nothing."""
         started = time.monotonic()
         outcome = "cancelled"
         try:
@@ -127,7 +126,6 @@ class ChatLoop:
             logger.warning("lease.not_released conversation_id=%s", self.chat.run.conversation_id)
 
     async def _answered(self) -> str:
-        """Returns the failure's text for the user; empty without a failure."""
         try:
             async with asyncio.timeout(settings.AGENT_RUN_SECONDS), HeldLease(self.chat.run):
                 await self._converse()
@@ -160,7 +158,6 @@ class ChatLoop:
             await self._call_tools(calls)
 
     async def _ask(self, *, closing: bool) -> list[dict[str, Any]]:
-        """Asks the model once, streams and stores its answer, and returns the calls in it."""
         allowed = await self._granted()
         snapshot = await self._masked()
         body = self._body(allowed, closing=closing)
@@ -198,7 +195,6 @@ class ChatLoop:
         return calls
 
     async def _masked(self) -> ProjectSnapshot:
-        """Reads the project again; when it wants personal data masked, masks the messages so far."""
         snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
         if not self._rows_are_masked and wants_masks(snapshot.settings.guardrails):
             await in_thread(mask_rows, self._rows)
@@ -208,7 +204,6 @@ class ChatLoop:
         return snapshot
 
     def _typed(self, messages: list[dict[str, Any]]) -> list[str]:
-        """Returns the users' own words in a request, without page contexts and tool results."""
         typed = [row.content for row in self._rows if row.role == Role.USER]
         shown = sum(message["role"] == "user" for message in messages)
         return typed[-shown:] if shown else []
@@ -230,11 +225,10 @@ class ChatLoop:
         return body
 
     async def _granted(self) -> Granted:
-        """Returns the granted tools before every step: a scope that is withdrawn during a chat ends at once."""
+        """Checked before every step: a scope withdrawn during a chat ends at once."""
         return await in_thread(_granted_now, self.chat.access)
 
     async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
-        """Calls all tools at once as far as there is room; each result is sent and stored as soon as it is there."""
         context = ToolContext(self.chat.run.project_id, await self._granted(), self.chat.now)
         masks = wants_masks((await self._masked()).settings.guardrails)
         for made in calls:
@@ -305,7 +299,7 @@ def _described(tool: Tool) -> dict[str, Any]:
 async def _result(
     context: ToolContext, made: dict[str, Any], room: asyncio.Semaphore | None, *, masks: bool = False
 ) -> tuple[dict[str, Any], ToolOutcome, float]:
-    """Returns the call, its result and its duration in seconds. Without `room` the call is refused as one too many."""
+    """The last value is the duration in seconds. Without `room` the call is refused as one too many."""
     if room is None:
         message = f"At most {CALLS_PER_STEP} tools can be called at once; ask again for the others."
         return made, refused("too_many_calls", message), 0.0

@@ -1,7 +1,7 @@
 """Masks personal data in the texts that the agent reads, for projects that want it masked. Pure, and CPU-intensive.
 
-The project's guardrails check what a person types. Results of tools, contexts of pages and the agent's answers come
-from the project's own log: they are masked by the same rules before they are stored, shown or sent to a model.
+The project's guardrails check what a person types. Tool results, page contexts and the agent's answers come from the
+project's own log: they are masked by the same rules before they are stored, shown or sent to a model.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ _masks = Masks(personal_data=True, links=False, texts=tuple)
 
 
 def wants_masks(guardrails: GuardrailSettings) -> bool:
-    """Returns whether the project refuses or masks personal data."""
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     return enforced and (guardrails.pii_block_on_detect or guardrails.mask_output_pii)
 
 
 def masked_text(text: str) -> str:
-    """Returns the text with each piece of personal data replaced by its kind, such as `[EMAIL]`."""
     if not _masks.suspects(text, 0, len(text)):
         return text
     out, place = [], 0
@@ -40,7 +38,6 @@ def masked_text(text: str) -> str:
 
 
 def masked_result(content: str) -> str:
-    """Returns a tool's result with masks: JSON stays JSON, with times and figures unchanged."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -49,7 +46,7 @@ def masked_result(content: str) -> str:
 
 
 def masked_value(value: Any, name: str = "") -> Any:
-    """Masks every text in a JSON value, and every number that is a card's. `name` is that of the value's field."""
+    """Masks every text in a JSON value, and every card number. `name` is the value's field."""
     if isinstance(value, str):
         return value if _TIME.fullmatch(value) else masked_text(value)
     if isinstance(value, dict):
@@ -74,7 +71,6 @@ def mask_rows(rows: Iterable[Message]) -> None:
 
 
 def _masked_page(shown: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the masked page context, or None for one that is nested too deeply to be checked."""
     try:
         masked: dict[str, Any] = masked_value(shown)
     except RecursionError:

@@ -34,8 +34,6 @@ _NAME_CHARACTERS = 64
 
 @dataclass(slots=True)
 class Unit:
-    """Messages that belong together: a user's message, or an answer with the results of its calls in their order."""
-
     message: ChatMessage
     results: list[ChatMessage] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
@@ -53,10 +51,9 @@ class Unit:
 
 
 def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_calls: bool = True) -> list[ChatMessage]:
-    """Returns the messages for the model, at most `characters` of them unless the newest user's message alone is
-    longer.
+    """Returns at most `characters` of messages, unless the newest user's message alone is longer.
 
-    `with_calls` False keeps only texts, for a request without tools: some providers refuse a history of calls then.
+    `with_calls` False keeps only texts, for a request without tools: some providers then refuse a history of calls.
     """
     units = units_of(rows, fence)
     if not with_calls:
@@ -66,8 +63,6 @@ def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_c
 
 
 def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
-    """Returns the units in order, without empty answers and results without a call; a call without a result gets
-    one."""
     units: list[Unit] = []
     given: dict[str, Message] = {}
     for row in reversed(rows):
@@ -85,8 +80,8 @@ def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
 
 
 def trimmed(units: Sequence[Unit], fence: Fence, characters: int) -> list[Unit]:
-    """Returns the units that fit: it drops results of earlier questions first, oldest first, then whole units, then
-    parts of the newest question. Its user's message always stays, and a user's message comes first."""
+    """Drops results of earlier questions first, oldest first, then whole units, then parts of the newest question. Its
+    user's message always stays, and a user's message comes first."""
     newest = max((place for place, unit in enumerate(units) if unit.is_user), default=0)
     earlier, current = list(units[:newest]), list(units[newest:])
     over = sum(unit.size for unit in units) - characters
@@ -100,7 +95,6 @@ def trimmed(units: Sequence[Unit], fence: Fence, characters: int) -> list[Unit]:
 
 
 def _shorten(units: Iterable[Unit], fence: Fence, over: int) -> int:
-    """Removes results, oldest first, until `over` characters are saved; returns the number saved."""
     saved = 0
     for unit in units:
         for result, source in zip(unit.results, unit.sources, strict=True):
@@ -114,14 +108,12 @@ def _shorten(units: Iterable[Unit], fence: Fence, over: int) -> int:
 
 
 def size_of(message: ChatMessage) -> int:
-    """Returns the approximate size in characters."""
     calls = sum(len(call["function"]["arguments"]) + 100 for call in message.get("tool_calls") or ())
     reasoning = len(json.dumps(message["reasoning_details"])) if "reasoning_details" in message else 0
     return len(message["content"] or "") + len(message.get("reasoning_content") or "") + reasoning + calls
 
 
 def _without_calls(unit: Unit) -> Unit | None:
-    """Returns the message without its calls, or None when it was nothing but calls."""
     if not unit.results:
         return unit
     if not unit.message["content"]:
@@ -152,7 +144,6 @@ def _answer(row: Message, given: dict[str, Message], fence: Fence) -> Unit:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    """Returns a call as it was made, without the parts that a provider would refuse to read again."""
     name = _NO_NAME.sub("_", call["function"]["name"])[:_NAME_CHARACTERS] or "unnamed"
     arguments = call["function"]["arguments"] if read_arguments(call) is not None else ""
     return {**call, "function": {"name": name, "arguments": arguments or "{}"}}

@@ -16,14 +16,13 @@ from agent.models import Conversation
 
 
 def take_lease(project_id: UUID, conversation_id: UUID, run_id: UUID) -> bool:
-    """Takes the lease. Returns False when the conversation does not exist or another run holds it."""
+    """Returns False if the conversation does not exist or another run holds it."""
     now = timezone.now()
     free = Conversation.objects.for_project(project_id).filter(Q(run_id=None) | Q(run_until__lte=now))
     return free.filter(pk=conversation_id).update(run_id=run_id, run_until=now + _held_for()) == 1
 
 
 def renew_lease(conversation_id: UUID, run_id: UUID) -> bool:
-    """Renews the lease. Returns False when the conversation was deleted, or another run took the expired lease."""
     held = Conversation.objects.filter(pk=conversation_id, run_id=run_id)
     return held.update(run_until=timezone.now() + _held_for()) == 1
 

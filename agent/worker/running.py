@@ -1,5 +1,3 @@
-"""The running chats of this worker, which finishes them before it closes what they use."""
-
 from __future__ import annotations
 
 import asyncio
@@ -28,8 +26,6 @@ def running() -> Iterator[None]:
 
 
 def with_last_words(lifespan: Application) -> Application:
-    """Wraps the ASGI lifespan so that it shuts down after the chats have ended."""
-
     async def waiting(scope: Any, receive: Any, send: Any) -> None:
         async def received() -> Any:
             message = await receive()

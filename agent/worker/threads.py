@@ -1,5 +1,3 @@
-"""Runs blocking work of chats in threads and closes their database connections."""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +15,6 @@ _tool_threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="agent-tool"
 
 
 async def in_thread(work: Callable[..., T], *args: Any, **named: Any) -> T:
-    """Runs short work on the SQL database. A caller that is cancelled leaves it to end by itself."""
     return await asyncio.get_running_loop().run_in_executor(None, _looked_after, work, args, named)
 
 
@@ -26,7 +23,7 @@ async def in_tool_thread(work: Callable[..., T], *args: Any) -> T:
 
 
 async def to_the_end(work: Callable[..., T], *args: Any, **named: Any) -> T:
-    """Runs work as `in_thread` does, and delays a cancellation until it is done, because its result is needed."""
+    """Delays a cancellation until the work is done, because its result is needed."""
     task = asyncio.ensure_future(in_thread(work, *args, **named))
     try:
         return await asyncio.shield(task)

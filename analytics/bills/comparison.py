@@ -1,5 +1,3 @@
-"""Compares the costs that a provider states in its export with those of the request log, by day and model."""
-
 from __future__ import annotations
 
 import re
@@ -19,8 +17,7 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The cost of a day's requests for a model in US dollars. `unpriced` is the number of those requests whose cost is
-    unknown."""
+    """One day's costs of a model in US dollars. `unpriced` counts its requests of unknown cost."""
 
     day: date
     model: str
@@ -31,12 +28,10 @@ class Difference:
 
     @property
     def excess(self) -> Decimal:
-        """Returns the provider's cost less the recorded one, in US dollars; negative where more is recorded."""
         return self.charged - self.recorded
 
 
 def compare(charges: Iterable[Charge], costs: Iterable[DayCost], *, tolerance: Decimal) -> list[Difference]:
-    """Returns the days and models that differ by more than `tolerance` dollars, by day and model."""
     charged: dict[tuple[date, str], Decimal] = defaultdict(Decimal)
     for charge in charges:
         charged[charge.day, family(charge.model)] += charge.cost
@@ -58,8 +53,8 @@ def compare(charges: Iterable[Charge], costs: Iterable[DayCost], *, tolerance: D
 
 
 def family(model: str) -> str:
-    """Returns the model's name without its version: `gpt-4o-2024-08-06` and `GPT-4o` give the same name, as do `Claude
-    Opus 4.5` and `claude-opus-4-5-20251101`."""
+    """Returns the name without its version: `gpt-4o-2024-08-06` and `GPT-4o` give the same, as do `Claude Opus 4.5` and
+    `claude-opus-4-5-20251101`."""
     lower = model.strip().lower()
     if lower.startswith("claude"):
         lower = lower.replace(" ", "-").replace(".", "-")

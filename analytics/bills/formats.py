@@ -23,13 +23,12 @@ from typing import Any
 
 
 class BillError(ValueError):
-    """The file is none of the supported exports, or does not keep to the form of its export."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge of one UTC day, in US dollars. `model` is as the provider writes it, empty for what belongs to no
-    model."""
+    """A charge of one UTC day in US dollars. `model` is the provider's name, "" for a charge without a model."""
 
     day: date
     model: str
@@ -37,7 +36,7 @@ class Charge:
 
 
 def read_bill(content: bytes) -> list[Charge]:
-    """Returns all charges of an export. Raises BillError, which names the line or the bucket."""
+    """Raises BillError, which names the line or the bucket."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -108,7 +107,6 @@ def _rows(text: str) -> Iterator[Charge]:
 
 
 def _day(value: object) -> date:
-    """Returns the UTC day of a value: Unix seconds, or a date or time in ISO 8601."""
     if isinstance(value, str) and not value.isdigit():
         return datetime.fromisoformat(value).astimezone(UTC).date() if "T" in value else date.fromisoformat(value[:10])
     if isinstance(value, (int, str)):
@@ -124,7 +122,6 @@ def _amount(value: object) -> Decimal:
 
 
 def _model_of(line_item: object) -> str:
-    """Returns the model of a line item: `gpt-4o-mini-2024-07-18` of `gpt-4o-mini-2024-07-18, cached input`."""
     return _text(line_item).partition(",")[0].strip()
 
 

@@ -1,5 +1,3 @@
-"""The analytics store: its client, its migrations, and the engine that runs embedded."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""The address of ClickHouse: the configured server, or the embedded engine that `manage.py serve` announced."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,10 +16,9 @@ _elsewhere: ContextVar[str | None] = ContextVar("clickhouse_url", default=None)
 
 
 def resolve_url(suffix: str = "") -> str:
-    """Returns the address as a `clickhouse://` or `clickhouses://` URL with a database in its path, whose name gets
-    the suffix.
+    """Returns a `clickhouse://` or `clickhouses://` URL whose path is the database's name with the suffix.
 
-    The embedded engine takes another port with every start, so the address is read again after each lost connection.
+    The embedded engine takes another port at every start, so clients read the address again after a lost connection.
     Raises AnalyticsUnavailableError when no engine is announced.
     """
     parts = urlsplit(_elsewhere.get() or settings.CLICKHOUSE_URL or _announced())
@@ -30,13 +27,11 @@ def resolve_url(suffix: str = "") -> str:
 
 
 def database() -> str:
-    """Returns the name of the store's database."""
     return urlsplit(resolve_url()).path.strip("/")
 
 
 @contextmanager
 def at(url: str) -> Iterator[None]:
-    """Has the statements of this context go to another address."""
     token = _elsewhere.set(url)
     try:
         yield

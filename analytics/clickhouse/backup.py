@@ -1,7 +1,7 @@
 """ClickHouse's own BACKUP and RESTORE of the analytics database (https://clickhouse.com/docs/operations/backup).
 
-A backup goes to the disk `backups`, which the embedded engine has and a server may have, or from a server straight to
-object storage. Both statements run in the background of the store and are watched in `system.backups`.
+A backup goes to the disk `backups`, which a server need not have, or from a server straight to object storage. The
+store runs both statements in the background; `system.backups` shows their progress.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FROM system.backups WHERE id = {id:String}
 
 
 class BackupFailedError(Exception):
-    """The store could not write a backup, or not restore one; the message is its reason."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,22 @@ def version() -> str:
 
 
 def applied_migrations() -> list[int]:
-    """Returns the numbers in the store's ledger, none for a store without tables."""
     if "schema_migrations" not in _tables():
         return []
     return sorted(number for (number,) in client.execute("SELECT DISTINCT number FROM schema_migrations"))
 
 
 def on_disk(name: str) -> str:
-    """Returns the place of an archive on the disk `backups`."""
     return f"Disk('backups', {_quoted(name)})"
 
 
 def in_bucket(url: str, *credentials: str) -> str:
-    """Returns the place below an `https://` URL of object storage. Without credentials the server uses its own."""
     return f"S3({', '.join(map(_quoted, (url, *credentials)))})"
 
 
 def back_up(place: str, *, collected: Callable[[], None], show: Callable[[Progress], None]) -> None:
-    """Writes the database to `place` and returns when it is there. `collected` is called as soon as the store knows
-    which parts belong to it: what is written or deleted afterwards does not change the backup.
+    """Returns when the backup is complete. `collected` is called as soon as the store has fixed which parts belong to
+    it: later writes and deletions do not change the backup.
 
     Raises BackupFailedError and the errors of the store.
     """
@@ -91,7 +88,7 @@ def back_up(place: str, *, collected: Callable[[], None], show: Callable[[Progre
 
 
 def restore(place: str, former_database: str, *, show: Callable[[Progress], None]) -> None:
-    """Makes the tables of a backup in this database, which must not have them, and returns when they are filled.
+    """Creates and fills the tables of a backup, none of which may exist yet.
 
     Raises BackupFailedError and the errors of the store.
     """
@@ -107,12 +104,12 @@ def restore(place: str, former_database: str, *, show: Callable[[Progress], None
 
 
 def is_empty() -> bool:
-    """Tells whether no table but the ledger of migrations has rows."""
+    """The ledger of migrations does not count."""
     return not any(rows for name, (_, rows) in _tables().items() if name != "schema_migrations")
 
 
 def drop_tables() -> None:
-    """Drops every table of the database: views first, since they name the tables."""
+    """Drops the views first, since they name the tables."""
     for name, (is_view, _) in _tables().items():
         client.execute(f"DROP {'VIEW' if is_view else 'TABLE'} IF EXISTS {name} SYNC")
 
@@ -140,7 +137,6 @@ def _run(statement: str, show: Callable[[Progress], None], collected: Callable[[
 
 
 def _until_ended(identifier: str) -> Iterator[Progress]:
-    """Yields how far a backup or a restore is; the last one says how it has ended."""
     unseen = 0
     while True:
         found = client.query(_PROGRESS, {"id": identifier}, row=Progress, name="backup.progress")
@@ -154,7 +150,7 @@ def _until_ended(identifier: str) -> Iterator[Progress]:
 
 
 def _cancel(identifier: str) -> None:
-    """Returns when the store does nothing more for a backup or a restore, which would go on without this process."""
+    """A backup or restore would go on without this process. Returns when the store has stopped it."""
     for (query,) in client.execute("SELECT query_id FROM system.backups WHERE id = {id:String}", {"id": identifier}):
         client.execute("KILL QUERY WHERE query_id = {query:String} ASYNC", {"query": query})
     for _ in _until_ended(identifier):
@@ -162,7 +158,6 @@ def _cancel(identifier: str) -> None:
 
 
 def _reason(text: str) -> str:
-    """Returns the store's own sentence, without its code, its stack trace and its version."""
     sentence = re.split(r", Stack trace|\. \([A-Z_0-9]+\)|: While ", text, maxsplit=1)[0]
     return re.sub(r"^Code: \d+\. DB::Exception: ", "", sentence).strip().rstrip(".")
 

@@ -1,7 +1,6 @@
-"""The one module that sends statements to ClickHouse, to a server and to the embedded engine alike.
+"""The only module that sends statements to ClickHouse, to a server and to the embedded engine alike.
 
-`connections` lends a connection to one query at a time. Values reach a query as server-side parameters
-(`{name:Type}`) only; nothing is formatted into SQL.
+Values reach a query only as server-side parameters (`{name:Type}`); nothing is formatted into SQL.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ import logging
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from clickhouse_driver import Client
 from clickhouse_driver import errors as driver_errors
 from django.conf import settings
-from msgspec import Struct
 
 from analytics.clickhouse.address import database, resolve_url
 from analytics.clickhouse.connections import connections
@@ -28,10 +26,7 @@ from analytics.clickhouse.topology.mode import mode
 from analytics.clickhouse.topology.routing import Step, steps
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Row = TypeVar("Row", bound=DataclassInstance | Struct)
+Row = TypeVar("Row")
 
 logger = logging.getLogger("analytics.clickhouse")
 
@@ -62,12 +57,14 @@ def query(
     hasty: bool = True,
     fresh: Sequence[str] = (),
 ) -> list[Row]:
-    """Runs a SELECT and returns its rows as `row`, a dataclass or struct whose field names are the column names.
+    """Runs a SELECT. `row` is a dataclass or struct with a field for each column, or the type of the only column.
 
-    `name` stands for the query in the server's query log. `fresh` names the tables of which no row may be missing that
-    another server has stored. Raises AnalyticsUnavailableError, for a store that
-    gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once, unless the query is not `hasty`;
-    AnalyticsLimitError or AnalyticsQueryError; TypeError when columns and fields differ.
+    `name` marks the query in the server's query log. `fresh` names tables of which the answer must include every row
+    that any server has stored. A `hasty` query fails once the store has been silent for CLICKHOUSE_SILENT_SECONDS;
+    others wait for their whole time limit.
+
+    Raises AnalyticsUnavailableError, AnalyticsLimitError or AnalyticsQueryError, and TypeError when columns and fields
+    differ.
     """
     [step] = _steps(sql, fresh)
     query_settings = {
@@ -94,10 +91,9 @@ def execute(
     *,
     fresh: Sequence[str] = (),
 ) -> list[tuple[Any, ...]]:
-    """Runs any statement and returns its rows, none for DDL. It may take 10 minutes unless `settings` allow another
-    time. `fresh` is as `query` has it.
+    """Runs any statement, for up to 10 minutes unless `settings` say otherwise. `fresh` is as in `query`.
 
-    It is sent again only when no connection could be made, so that it never runs twice.
+    It is sent again only if no connection could be made, so that it never runs twice.
     """
     bound = bind(params or {})
     results = [_execute(step, bound, settings or {}) for step in _steps(sql, fresh)]
@@ -115,18 +111,27 @@ def _execute(step: Step, bound: Mapping[str, Any], settings: Mapping[str, Any]) 
 
 
 def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
-    """Inserts `rows` as `insert_columns` does; none are none."""
     if rows:
         insert_columns(table, dict(zip(columns, zip(*rows, strict=True), strict=True)), token=token)
 
 
-def insert_columns(table: str, columns: Mapping[str, Sequence[Any]], *, token: str) -> None:
-    """Inserts the values of each column as one block and returns when they are stored. A column that is missing gets
-    its default.
+def exactly_once(token: str) -> dict[str, Any]:
+    """Returns the settings of an INSERT whose rows count once, in the table and in its materialized views."""
+    return {
+        "async_insert": 0,
+        "insert_deduplicate": 1,
+        "deduplicate_blocks_in_dependent_materialized_views": 1,
+        "insert_deduplication_token": token,
+        # A batch may hold rows of any days. A batch refused for having many would be sent again without end.
+        "max_partitions_per_insert_block": 0,
+    }
 
-    The same rows with the same `token` count once in the table and in everything its materialized views feed, however
-    often they are sent. Raises AnalyticsUnavailableError when the rows should be sent again, and AnalyticsQueryError
-    when they never fit.
+
+def insert_columns(table: str, columns: Mapping[str, Sequence[Any]], *, token: str) -> None:
+    """Inserts the columns as one block and returns once it is stored. A missing column gets its default.
+
+    `token` is the idempotency key: the same rows with the same token count once, in the table and in its materialized
+    views. Raises AnalyticsUnavailableError if the rows should be sent again, AnalyticsQueryError if they never fit.
     """
     for name in (table, *columns):
         if not _NAME.match(name):
@@ -135,12 +140,7 @@ def insert_columns(table: str, columns: Mapping[str, Sequence[Any]], *, token: s
     insert_settings = {
         **_limits(),
         "log_comment": f"insert.{table}",
-        "async_insert": 0,
-        "insert_deduplicate": 1,
-        "deduplicate_blocks_in_dependent_materialized_views": 1,
-        "insert_deduplication_token": token,
-        # A batch may hold rows of any days. A batch refused for having many would be sent again without end.
-        "max_partitions_per_insert_block": 0,
+        **exactly_once(token),
         **step.settings,
     }
 
@@ -153,7 +153,6 @@ def insert_columns(table: str, columns: Mapping[str, Sequence[Any]], *, token: s
 
 
 def close() -> None:
-    """Closes this process's connections; a connection in use is closed when its query returns it."""
     connections().close()
 
 
@@ -170,7 +169,7 @@ def _limits() -> dict[str, Any]:
 
 
 def _seconds(query_settings: Mapping[str, Any]) -> float:
-    """Returns the read timeout, which is longer than the server's own limit, so that the server gives up first."""
+    """The read timeout is longer than the server's own limit, so that the server gives up first."""
     limit = float(query_settings["max_execution_time"])
     return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
 
@@ -178,8 +177,7 @@ def _seconds(query_settings: Mapping[str, Any]) -> float:
 def _run(
     call: Callable[[Client], Any], step: Step, *, name: str, seconds: float, retry: bool, hasty: bool = False
 ) -> Any:
-    """Calls `call` with a connection that is ready for the step, and once more with a new one when the connection was
-    lost. A `hasty` call does not wait for a silent store; any other call has all of its `seconds`."""
+    """Retries once on a new connection if the first was lost; without `retry`, only if nothing was sent."""
 
     def prepared(client: Client) -> Any:
         for statement in step.before:
@@ -231,10 +229,15 @@ def _attempt(call: Callable[[], Any], name: str) -> Any:
 
 
 def _as_objects(rows: Sequence[tuple[Any, ...]], columns: list[str], row: type[Row], name: str) -> list[Row]:
-    names = list(row.__struct_fields__) if issubclass(row, Struct) else [field.name for field in fields(row)]
+    if is_dataclass(row):
+        names = [field.name for field in fields(row)]
+    elif struct_fields := getattr(row, "__struct_fields__", None):
+        names = list(struct_fields)
+    else:
+        return [value for (value,) in rows]
     if sorted(names) != sorted(columns):
         raise TypeError(f"{name}: columns {sorted(columns)} are not the fields {sorted(names)} of {row.__name__}")
-    if issubclass(row, Struct):
+    if not is_dataclass(row):
         return [row(**dict(zip(columns, values, strict=True))) for values in rows]
     # A dataclass takes its values by place in a third of the time that it takes them by name in.
     pick = itemgetter(*(columns.index(field) for field in names))
@@ -245,7 +248,7 @@ def bind(params: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values in forms that the driver renders faithfully. Raises TypeError for None and ValueError for a
     time without a zone.
 
-    The driver cuts times to seconds and would send None as the text 'NULL'. A time becomes its UTC text, so its
+    The driver would cut times to seconds and send None as the text 'NULL'. A time becomes its UTC text, so its
     placeholder names the zone: `{start:DateTime64(6, 'UTC')}`.
     """
     return {name: _bound(name, value) for name, value in params.items()}

@@ -1,6 +1,6 @@
 """Connections to ClickHouse, kept open between queries and lent to one query at a time.
 
-A thread that serves a request of the management API lives as long as the request, so connections belong to the process.
+They belong to the process, because a thread of the management API lives only as long as its request.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ _IDLE_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The address and the read timeout in seconds: connections that agree in both are interchangeable."""
-
     url: str
     read_seconds: float
 
@@ -47,10 +45,7 @@ class _Idle:
 
 
 class Connections:
-    """A thread-safe pool of connections.
-
-    `lent` gives the connection used last, so that extra ones fall out of use.
-    """
+    """A thread-safe pool. `lent` gives the most recently used connection, so that surplus ones expire."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,10 +55,9 @@ class Connections:
 
     @contextmanager
     def lent(self, url: str, read_seconds: float) -> Iterator[Client]:
-        """Lends a connection whose reads time out after `read_seconds`; a connection on which an error occurs is
-        closed.
+        """Closes the connection if an error occurs on it.
 
-        Raises AnalyticsUnavailableError when all are in use for long.
+        Raises AnalyticsUnavailableError if none becomes free in time.
         """
         if not self._room.acquire(timeout=_WAIT_SECONDS):
             raise AnalyticsUnavailableError("The analytics store is busy.")
@@ -80,7 +74,6 @@ class Connections:
             self._room.release()
 
     def close(self) -> None:
-        """Closes the idle connections now, and each other connection when it is returned."""
         with self._lock:
             idle, self._idle = self._idle, []
             self._closings += 1
@@ -124,7 +117,6 @@ _connections = Connections()
 
 
 def connections() -> Connections:
-    """Returns the connections of this process."""
     return _connections
 
 

@@ -1,5 +1,3 @@
-"""Describes the tables of a migrated store as a page, `docs/schema.md`."""
-
 from __future__ import annotations
 
 import re
@@ -31,10 +29,6 @@ class _Table:
 
 
 def describe() -> str:
-    """Returns the page: each table with its purpose, its definition and the views that fill it, in Markdown.
-
-    Raises AnalyticsUnavailableError when the store does not answer.
-    """
     purposes, definitions = _purposes(), read_definitions()
     views: dict[str, list[str]] = {}
     for view in definitions:
@@ -53,7 +47,6 @@ def _section(purpose: str, table: str, definitions: list[str]) -> str:
 
 
 def read_definitions() -> dict[str, str]:
-    """Returns the server's own statement for each table and view, without the name of its database."""
     return {
         table.name: re.sub(rf"\b(TABLE|VIEW|TO|FROM) {re.escape(table.database)}\.", r"\1 ", table.definition)
         for table in client.query(_TABLES, {}, row=_Table, name="schema.tables")
@@ -61,7 +54,6 @@ def read_definitions() -> dict[str, str]:
 
 
 def _purposes() -> dict[str, str]:
-    """Returns the comment at the head of the file that creates a table, by the table's name."""
     purposes = {}
     for path in (*SCHEMA.glob("*.sql"), *sorted(MIGRATIONS.glob("*.sql"))):
         text = path.read_text(encoding="utf-8")

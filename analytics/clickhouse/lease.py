@@ -1,18 +1,20 @@
-"""The lease that one migrator of an analytics store holds at a time, whatever SQL database and Redis the others use.
+"""The lease that lets one process at a time migrate an analytics store, even if SQL database and Redis differ.
 
-The lease is in the store that it guards. ClickHouse has no conditional update, but of two `CREATE TABLE` of one name
-exactly one succeeds: `migration_lease_<number>` is a table without rows, whose comment names its holder and shows that
-the holder is alive. Numbers only grow, so a former holder that still changes its own table disturbs no other.
+The lease lives in the store that it guards. ClickHouse has no conditional update, but of two `CREATE TABLE` with one
+name exactly one succeeds. So a lease is a table without rows, `migration_lease_<number>`, whose comment names its
+holder and serves as its heartbeat. Numbers only grow, so a former holder that still changes its own table disturbs no
+other.
 
 - The holder changes its comment every few seconds, from a thread, because a statement may take hours.
 - A waiting process watches the comment for changes, by its own monotonic clock. No two clocks are compared.
-- A lease of this process that none of its threads holds is one whose end the store did not hear of, and free.
+- A lease of this process that none of its threads holds is free: the store did not hear of its end.
 - A comment that stays the same for `MIGRATION_LEASE_SECONDS` belongs to a dead holder, and the next number is taken.
-- A holder that was only stopped finds a higher number before its next statement, and goes back to waiting.
-- The next holder begins when no statement of a dead holder runs in any server any more.
+- A holder that was only suspended finds a higher number before its next statement, and waits again. It looks before
+  each statement, but only once within a fortieth of that time: a new store gets 50 tables and views at once.
+- The next holder begins once no server runs a statement of a dead holder.
 
-Where several servers keep the store, of two `CREATE TABLE` of one name exactly one still succeeds: a Replicated
-database and ON CLUSTER bring all definitions into one order, in Keeper, and each server runs them in that order.
+With several servers, exactly one of two `CREATE TABLE` still succeeds: a Replicated database and ON CLUSTER order all
+definitions in Keeper, and each server runs them in that order.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ logger = logging.getLogger("analytics.migrations")
 _TABLE = "migration_lease_"
 _ENDED = "ended"
 _LOOK_EVERY_SECONDS = 0.2
-_BEATS_A_LEASE = 8
+_BEATS_A_LEASE, _LOOKS_A_LEASE = 8, 40
 _TABLE_EXISTS = 57
 _ACCESS_DENIED = 497
 _FAILURES = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
@@ -51,7 +53,7 @@ MARK = "/* schema migration */ "
 _LEASES = """
 SELECT name, comment FROM {tables} WHERE database = currentDatabase() AND startsWith(name, {{table:String}})
 """
-_RUNNING = "SELECT count() FROM {processes} WHERE {is_running}"
+_RUNNING = "SELECT query_id FROM {processes} WHERE {is_running}"
 
 
 # The numbers of the leases that threads of this process hold.
@@ -59,7 +61,7 @@ _held: set[int] = set()
 
 
 class LeaseLostError(Exception):
-    """Another process took the lease, because this one had given no sign of life for long."""
+    """Another process took the lease because this one sent no heartbeat for too long."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,25 @@ class SeenLease:
 
 
 class Lease:
-    """The lease of a store while this process holds it."""
-
     def __init__(self, number: int, holder: str) -> None:
         self.number = number
         self._holder = holder
         self._ended = threading.Event()
         self._keeper: threading.Thread | None = None
+        self._seen = float("-inf")
 
     def check(self) -> None:
-        """Checks that this process still holds the lease. Raises LeaseLostError when another process has it."""
+        """Raises LeaseLostError."""
+        now = time.monotonic()
         newest = newest_lease()
         if newest is None or newest.number != self.number:
             raise LeaseLostError
+        self._seen = now
+
+    def check_now_and_then(self) -> None:
+        """Raises LeaseLostError."""
+        if time.monotonic() - self._seen > settings.MIGRATION_LEASE_SECONDS / _LOOKS_A_LEASE:
+            self.check()
 
     def begin(self) -> None:
         # The thread speaks to the address of this context, which may be that of a proof.
@@ -118,7 +126,7 @@ class Lease:
 
 @contextmanager
 def migration_lease() -> Iterator[Lease]:
-    """Waits until no other process has the lease, and holds it; one log line names the process that is waited for.
+    """Waits until the lease is free, and logs once which process holds it.
 
     Raises AnalyticsUnavailableError when the store does not answer.
     """
@@ -135,7 +143,6 @@ def migration_lease() -> Iterator[Lease]:
 
 
 def wait_for_migrators() -> None:
-    """Returns when no process migrates the store; the lease of a dead process has to run out first."""
     seen: SeenLease | None = None
     since = time.monotonic()
     while (newest := newest_lease()) is not None and not newest.is_free:
@@ -148,7 +155,6 @@ def wait_for_migrators() -> None:
 
 
 def wait_until_none_runs(text: str) -> None:
-    """Returns when no statement that holds `text` runs in the store's database."""
     is_logged = False
     while count_running(text):
         if not is_logged:
@@ -157,21 +163,29 @@ def wait_until_none_runs(text: str) -> None:
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
+def wait_for_running(text: str) -> None:
+    """Waits for the statements that run now, and not for those that begin meanwhile."""
+    waited_for = _running(text)
+    while waited_for := waited_for & _running(text):
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
 def count_running(text: str) -> int:
-    """Returns the number of statements that hold `text` and run in the store's database, on any of its servers."""
+    return len(_running(text))
+
+
+def _running(text: str) -> set[str]:
     try:
         sql = _RUNNING.format(processes=everywhere.system("processes"), is_running=everywhere.is_running())
-        [(count,)] = client.execute(sql, everywhere.texts(text))
+        return {query_id for (query_id,) in client.execute(sql, everywhere.texts(text))}
     except AnalyticsQueryError as error:
         if error.server_code != _ACCESS_DENIED:
             raise
         logger.warning("statements.unseen reason='this user may not read system.processes'")
-        return 0
-    return int(count)
+        return set()
 
 
 def _take(holder: str) -> int:
-    """Takes the lease and returns its number."""
     seen: SeenLease | None = None
     since = time.monotonic()
     while True:
@@ -195,14 +209,12 @@ def _is_left_by(holder: str, newest: SeenLease) -> bool:
 
 
 def _log_waiting(seen: SeenLease | None, newest: SeenLease | None) -> None:
-    """Logs a holder that is waited for, once for each holder and not at each sign of life."""
     if newest is None or newest.is_free or (seen is not None and seen.number == newest.number):
         return
     logger.info("lease.waiting number=%d holder=%r", newest.number, newest.comment.partition(" beat ")[0])
 
 
 def create_lease(number: int, holder: str) -> bool:
-    """Creates the lease's table; returns False when another process was first."""
     try:
         client.execute(f"CREATE TABLE {_TABLE}{number} (none UInt8) ENGINE = Null COMMENT '{holder} beat 1'")
     except AnalyticsQueryError as error:
@@ -213,12 +225,11 @@ def create_lease(number: int, holder: str) -> bool:
 
 
 def newest_lease() -> SeenLease | None:
-    """Returns the lease with the highest number that any server has."""
     return max(_all(), key=lambda one: one.number, default=None)
 
 
 def _all() -> list[SeenLease]:
-    """Returns the leases; one whose comment has not reached every server yet is there with each."""
+    """A lease whose comment has not reached every server yet is listed with each of its comments."""
     rows: list[tuple[Any, ...]] = client.execute(_LEASES.format(tables=everywhere.system("tables")), {"table": _TABLE})
     return [
         SeenLease(int(number), comment) for name, comment in rows if (number := name.removeprefix(_TABLE)).isdigit()

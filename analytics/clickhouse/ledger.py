@@ -1,5 +1,3 @@
-"""The ledger of the store, the table `schema_migrations`: which migrations it has of those that this version needs."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -20,9 +18,9 @@ FILES = "[0-9]*_*.sql"
 
 
 def is_behind() -> bool:
-    """Returns whether the store lacks migrations of this version, or does not say.
+    """Returns True also if the store does not answer.
 
-    The question passes by `client`, which asks it about statements that the store refused.
+    This bypasses `client`, which calls it about statements that the store refused.
     """
     try:
         with connections().lent(resolve_url(mode().suffix), settings.CLICKHOUSE_SILENT_SECONDS) as client:

@@ -1,9 +1,9 @@
-"""A circuit breaker that opens while the store is silent, so that no request waits long for figures that do not come.
+"""A circuit breaker that opens while the store is silent, so that no request waits long for figures.
 
-A store that is gone refuses connections at once and needs no circuit. One that hangs (stopped, out of memory, cut off)
-takes connections and answers nothing, while a heavy query is silent too. So silence alone proves nothing: once a
-query has gone unanswered for some time, a separate connection asks for a sign of life. Without one the circuit opens:
-waiting queries are broken off, new ones are refused at once, and signs of life are asked for until there is one.
+A store that is down refuses connections at once and needs no circuit breaker. One that hangs (suspended, out of memory,
+cut off) accepts connections and never answers, but a heavy query is silent too. So once a query has waited for some
+time, a separate connection probes the store. If the probe fails, the circuit opens: waiting queries are aborted, new
+ones fail at once, and probes go on until one succeeds.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SIGN_EVERY_SECONDS = 0.5
 
 
 class Liveness:
-    """A circuit breaker in front of the store, safe for threads.
+    """A thread-safe circuit breaker in front of the store.
 
-    `is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the maximum time from
-    a query to its refusal: half of it passes before a sign is asked for, and half is for the sign. The breaker's thread
-    starts with the first query and sleeps while there is none.
+    `is_alive(seconds)` probes the store with that timeout. `silent_seconds()` is the maximum time from a query to its
+    refusal: half passes before the probe, half is the probe's timeout. The breaker's thread starts with the first query
+    and sleeps while there is none.
     """
 
     def __init__(self, *, is_alive: Callable[[float], bool], silent_seconds: Callable[[], float]) -> None:
@@ -48,13 +48,11 @@ class Liveness:
         self._open = False
 
     def require(self) -> None:
-        """Lets a query pass. Raises AnalyticsUnavailableError while the store is silent."""
         if self._open:
             raise AnalyticsUnavailableError("The analytics store does not answer.")
 
     @contextmanager
     def watched(self, client: Client) -> Iterator[None]:
-        """Watches a query that waits for its answer on `client`, and cuts the connection if the store is silent."""
         token = object()
         with self._news:
             self._waiting[token] = (time.monotonic(), client)
@@ -90,7 +88,7 @@ class Liveness:
         self._open = is_open
 
     def _let_go(self) -> None:
-        """Cuts the connections of waiting queries again and again: the driver connects anew after a failed ping."""
+        """This repeats while the circuit is open, because the driver reconnects after a failed ping."""
         with self._news:
             clients = [client for _, client in self._waiting.values()]
         for client in clients:
@@ -107,7 +105,6 @@ def _hang_up(client: Client) -> None:
 
 
 def gives_sign(seconds: float) -> bool:
-    """Tells if the store answers at all. A refusal is an answer too, and a clear error for the query that gets it."""
     try:
         client = new_client(resolve_url(), seconds, connect_seconds=seconds)
         try:
@@ -130,7 +127,6 @@ _liveness = _new()
 
 
 def liveness() -> Liveness:
-    """Returns the circuit breaker of this process."""
     return _liveness
 
 

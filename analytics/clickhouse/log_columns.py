@@ -1,14 +1,14 @@
-"""The migration of a later column of the request log, made from the column's declaration.
+"""Makes the migration of a later column of the request log from the column's declaration.
 
 A field of the record with `Since(number)` is a column that stores get by the migration of that number. It is added to
 `requests`, to `ingest` and, unless it may name a person, to `anonymised`. The views between them read their source by
-`*`, which the server reads once, so that they get their queries again; MODIFY QUERY needs the view's source.
+`*`, which the server expands only once, so each view gets its query again by MODIFY QUERY, which needs the view's
+source.
 
-Afterwards each view is renamed and gets its name back. A table that a view feeds knows a batch by the token of its
-insert and by the view, which the server calls by its name; but from MODIFY QUERY until the server's next start it calls
-it by its UUID, so that a batch which was sent again after that start would be stored twice. A view that is renamed is
-called by its name at once (seen with 26.9). `ingest` and `anonymised` are away meanwhile, so that no batch is stored
-under another name. Every statement can run again.
+Afterwards each view is renamed and renamed back. A table fed by a view deduplicates by the insert's token and the
+view's name. After MODIFY QUERY the server uses the view's UUID instead until it restarts, so a batch retried after that
+restart would be stored twice. Renaming a view makes the server use its name at once (seen with 26.9). `ingest` and
+`anonymised` are away meanwhile, so that no batch is stored under another name. Every statement can run again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class LogColumn:
     is_kept: bool
 
     def migration(self, earlier: Iterable[str]) -> str:
-        """Returns the text of the migration, for a store with the migrations of the texts `earlier`."""
         return "".join(f"{statement};\n\n" for statement in self._statements(list(earlier)))
 
     def _statements(self, earlier: list[str]) -> Iterator[str]:
@@ -51,14 +50,12 @@ class LogColumn:
 
 
 def later_columns(record: type[RequestRecord] = RequestRecord) -> list[LogColumn]:
-    """Returns the columns that stores get by migrations, in the order of their numbers."""
     columns = declared(record).items()
     found = [LogColumn(one.since, name, one.type, one.is_kept) for name, one in columns if one.since]
     return sorted(found, key=lambda column: column.number)
 
 
 def _query(view: str, texts: Iterable[str]) -> str:
-    """Returns the query of a view after the last of the migrations that gives it one."""
     given = re.compile(
         rf"(?:VIEW IF NOT EXISTS {view} TO \w+ AS|ALTER TABLE {view} MODIFY QUERY)\n(.+?);$", re.M | re.S
     )

@@ -1,15 +1,14 @@
 """Brings the tables of the analytics store up to this version of the code.
 
-A new store gets the tables of `schema/`, one file for each table with the views that fill it. The ledger in the table
-`schema_migrations` counts them as migration 56, because they are the result of a chain of 56 that was folded before the
-first release: a store that has applied number 56 goes on from there.
+A new store gets the tables of `schema/`, one file for each table with the views that fill it. The ledger, table
+`schema_migrations`, counts them as migration 56: they result from 56 migrations that were folded before the first
+release. A store at number 56 goes on from there.
 
-Every later column of the request log is a migration that is made from its declaration (`log_columns`), and every other
-change is `migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements, each ended
-by a `;` at the end of a line. A migration can be run again without changing anything, so that a lost ledger
-costs a second run and no more. A migration that would copy a table again says in a comment, `Skipped when: SELECT …`,
-how it recognises that there is nothing to do. One process at a time migrates a store (`lease`); the others wait, and
-then find nothing left to apply.
+A later column of the request log is a migration made from its declaration (`log_columns`). Every other change is
+`migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements, each ended by a `;`
+at the end of a line. Migrations are idempotent, so a lost ledger only costs a second run. A migration that would copy a
+table again says in a comment, `Skipped when: SELECT …`, how it recognises that it is done. One process at a time
+migrates a store (`lease`); the others wait, and then find nothing left to apply.
 """
 
 from __future__ import annotations
@@ -54,6 +53,10 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 """
 _LEDGER_TABLES = ("schema_migrations",)
 _SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
+# Views of the schema that read all columns of a table are refused once it has later ones, even if they are there.
+_SCHEMA_DONE = (
+    "-- Skipped when: SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = '{view}'\n"
+)
 # The time limit of queries must not end a migration that copies a large table.
 _NO_LIMIT = {"max_execution_time": 0}
 
@@ -70,14 +73,11 @@ class Migration:
             yield Template(statement).substitute(values)
 
     def is_done(self) -> bool:
-        """Returns the answer of the migration's own `Skipped when` query; False for a migration that has none."""
         condition = _SKIPPED_WHEN.search(self.text)
         return condition is not None and client.execute(condition[1]) == [(1,)]
 
 
 def load_migrations() -> list[Migration]:
-    """Returns the schema and the later migrations, in the order of their numbers. Raises ValueError when two have the
-    same one."""
     found = written_migrations()
     for column in log_columns.later_columns():
         text = column.migration(one.text for one in found if one.number < column.number)
@@ -88,7 +88,6 @@ def load_migrations() -> list[Migration]:
 
 
 def written_migrations() -> list[Migration]:
-    """Returns the migrations that are files: the schema and the later ones, in the order of their numbers."""
     return [
         _load_schema(),
         *(
@@ -99,12 +98,12 @@ def written_migrations() -> list[Migration]:
 
 
 def _load_schema() -> Migration:
-    """Returns the files of `schema/` as one migration: all tables first, because views read from and write to them."""
     statements = [
         statement for path in sorted(SCHEMA.glob("*.sql")) for statement in _split(path.read_text(encoding="utf-8"))
     ]
     statements.sort(key=lambda statement: statement.startswith("CREATE MATERIALIZED VIEW"))
-    return Migration(SCHEMA_NUMBER, f"{SCHEMA_NUMBER:04}_schema", "".join(f"{one};\n" for one in statements))
+    text = _SCHEMA_DONE.format(view=statements[-1].split()[6]) + "".join(f"{one};\n" for one in statements)
+    return Migration(SCHEMA_NUMBER, f"{SCHEMA_NUMBER:04}_schema", text)
 
 
 def _split(text: str) -> Iterator[str]:
@@ -115,11 +114,10 @@ def _split(text: str) -> Iterator[str]:
 
 
 def migrate() -> list[str]:
-    """Applies the migrations that the ledger does not list, and returns the names of those this process applied.
+    """Returns the names of the migrations that this process applied.
 
-    Raises AnalyticsUnavailableError when the store does not answer, and AnalyticsSchemaError when the store is from
-    before the schema of this version; ImproperlyConfigured for a mode that is not proven, and for servers that are not
-    those of the mode.
+    Raises AnalyticsUnavailableError when the store does not answer, AnalyticsSchemaError for a store older than this
+    version's schema, and ImproperlyConfigured for an unproven mode or servers that do not match the mode.
     """
     look()
     _create_ledger()
@@ -134,17 +132,14 @@ def migrate() -> list[str]:
 
 
 def look() -> None:
-    """Raises what `migrate` raises of a store that it does not take, and writes nothing."""
+    """Raises what `migrate` would raise for this store, and writes nothing."""
     refuse_unproven()
     require_fit()
     missing_migrations()
 
 
 def missing_migrations() -> list[str]:
-    """Returns the names of the migrations that are still to be applied, in order, and writes nothing.
-
-    Raises AnalyticsUnavailableError, AnalyticsSchemaError and ImproperlyConfigured, as `migrate` does.
-    """
+    """Returns the names of the pending migrations in order, and writes nothing. Raises the same errors as `migrate`."""
     refuse_unproven()
     try:
         return [migration.name for migration in _missing()]
@@ -166,7 +161,6 @@ def _missing() -> list[Migration]:
 
 
 def _way_out(revisions: list[str]) -> str:
-    """Returns how a store from before the schema is upgraded; the embedded engine runs under `serve` alone."""
     old = ", then ".join(f"of revision {revision}" for revision in revisions)
     if settings.CLICKHOUSE_URL:
         return f"Run `manage.py migrate_analytics` {old} first, then of this version."
@@ -181,7 +175,7 @@ def _apply_missing(lease: Lease, applied: list[str]) -> None:
     # The ledger is read again, because the former holder of the lease may have applied some.
     for migration in _missing():
         for statement in () if migration.is_done() else migration.statements(**clauses):
-            lease.check()
+            lease.check_now_and_then()
             _run(statement, lease)
             _wait_for_inserts(statement)
         lease.check()
@@ -193,8 +187,6 @@ def _apply_missing(lease: Lease, applied: list[str]) -> None:
 
 
 def _run(statement: str, lease: Lease) -> None:
-    """Runs a statement of a migration. Raises LeaseLostError where it failed because another process, which took the
-    lease after the last check, has gone on with the migration; else the store's error."""
     try:
         client.execute(MARK + statement, settings=_NO_LIMIT, fresh=routing.tables_read(statement))
     except AnalyticsQueryError:
@@ -203,10 +195,10 @@ def _run(statement: str, lease: Lease) -> None:
 
 
 def _wait_for_inserts(statement: str) -> None:
-    """Waits until the inserts are stored that were running when `statement` renamed their table.
+    """Waits for the inserts that were running when `statement` renamed their table.
 
-    Shippers of other hosts go on while a store is migrated. An insert that began before its table was renamed ends
-    later, in some tables before the migration reads or empties them and in others afterwards.
+    Other hosts' shippers go on during a migration. Such an insert reaches some tables before the migration reads or
+    empties them, and others afterwards.
     """
     renamed = _RENAMED_AWAY.fullmatch(statement)
     if renamed is not None:
@@ -224,7 +216,7 @@ def _create_ledger() -> None:
 
 
 def _create_database() -> None:
-    """Creates the database over a connection to `default`: a server refuses one to a database that does not exist."""
+    """Connects to `default`: a server refuses a connection to a database that does not exist."""
     url = urlsplit(resolve_url())
     name = url.path.strip("/")
     if not name.isidentifier():
@@ -242,7 +234,7 @@ def _create_database() -> None:
 
 
 def _has_text_indexes() -> bool:
-    """Tells by a probe if the server has text indexes, which came with 26.2. Without them a search reads the texts."""
+    """Text indexes came with 26.2. Without them a search reads the texts."""
     probe = (
         "SELECT hasAllTokens('text', {all:Array(String)}, {by:String}), "
         "hasAnyTokens('text', {any:Array(String)}, {by:String})"

@@ -1,11 +1,12 @@
-"""The tables of figures (rollups), and the SELECT that computes each again from the requests.
+"""The rollups, and the SELECT that computes each again from the requests.
 
-A rollup is a table of the engine AggregatingMergeTree that a view `<table>_mv` fills from `ingest`. The view's own
-SELECT, read from the store, over rows of `requests` instead, is what should be in the table: there is no second text of
-it that could differ. For how long a request is kept (`retention_days`) follows from its day of expiry.
+A rollup is an AggregatingMergeTree table that a view `<table>_mv` fills from `ingest`. Its expected content is the
+view's own SELECT, read from the store and run on `requests` instead, so there is no second text that could differ. A
+late rollup is filled by `<table>_figures_mv` from `ingest_figures` (`late_figures`), and `<table>_mv` is a plain view
+with the same text. A request's `retention_days` follow from its day of expiry.
 
-A unit of a rollup is what one project has under one day of expiry (`drop_date`): every rollup has that column in its
-key, partitions go by it, and it never mixes what expires at different times.
+A unit of a rollup is one project's rows with one day of expiry (`drop_date`). Every rollup has that column in its key
+and is partitioned by it, so it never mixes rows that expire at different times.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ class Column:
 
 @dataclass(frozen=True)
 class Rollup:
-    """A table of figures: `columns` are those that its view fills, `select` is the view's SELECT."""
-
     table: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
@@ -47,13 +46,12 @@ class Rollup:
 
     @property
     def persons(self) -> str:
-        """Returns the condition for rows that name `{sessions}` or `{users}`; it holds for requests alike."""
+        """The condition for rows that name `{sessions}` or `{users}`. It is valid for `requests` too."""
         return next(condition for column, condition in _PERSONS.items() if column in self.key)
 
     def select_again(self, condition: str = "") -> str:
-        """Returns the SELECT of the rows that should be there, for `{project}`, `{units}` and requests of the days
-        `{first}` to `{last}`.
-        """
+        """Returns the SELECT of the expected rows, with parameters `{project}`, `{units}`, `{first}` and `{last}`,
+        which are days of requests."""
         rows = _ROWS.format(condition=f" AND {condition}" if condition else "")
         text, replaced = _SOURCE.subn(lambda _: rows, self.select)
         if replaced != 1:
@@ -89,7 +87,6 @@ ORDER BY t.name
 
 
 def list_rollups() -> list[Rollup]:
-    """Returns every rollup of the store. Raises ValueError for one without its day of expiry in the key."""
     rollups = [
         Rollup(
             table=found.name,

@@ -1,5 +1,3 @@
-"""Translates ClickHouse's error codes, of its `src/Common/ErrorCodes.cpp`, to this app's errors."""
-
 from __future__ import annotations
 
 import logging
@@ -59,11 +57,11 @@ _SCHEMA = {
 }
 # A migration takes these tables away, and so does a move to other servers for good.
 _UNKNOWN_TABLE = 60
-_TAKEN_AWAY = re.compile(r"\b(?:ingest|anonymised)\b")
+_TAKEN_AWAY = re.compile(r"\b(?:ingest|ingest_figures|anonymised)\b")
 
 
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
-    """Returns the error to raise for the server's answer to the query `name`."""
+    """Translates a code of ClickHouse's `src/Common/ErrorCodes.cpp`; `name` is the query's."""
     if server_code in _MEMORY:
         return AnalyticsLimitError("The query needs more memory than is allowed. Narrow its range.")
     if server_code in _TIME:

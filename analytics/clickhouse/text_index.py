@@ -1,13 +1,13 @@
-"""The text that a search reads, one folded text per request, and its indexes, as the schema and the queries need them.
+"""The text that a search reads, one folded text per request or shared text, and its indexes for schema and queries.
 
-One index has the words of the folded text, which takes a fifth of what an index of any four letters took when a record
-is stored. A search asks for parts of words, so that the table `vocabulary` has every word that a project's texts have,
-once, and an index of every three characters of them: the words of a part are looked up there, and then the texts of
-those words. Phrases are often of words that most texts have, so that a second index has where words meet: the end of
-each and the beginning of the next. A third has every three characters of what is too long for a word, such as base64.
-The vocabulary leaves that out, because a look-up would find a thousand of any size. A fourth has every two characters
-of scripts written without spaces, where two are a word. The expressions of the indexes and of the queries have to be
-the same to the letter, or ClickHouse reads the texts instead.
+The first index has the words of the folded text: storing a record costs a fifth of what an index of any four letters
+cost. A search asks for parts of words, so the table `vocabulary` has each word of a project once, with an index of
+every three characters: a search looks up the words that contain the part, then the texts with those words. Phrases
+often consist of words that most texts have, so a second index has the word boundaries: the end of a word and the
+beginning of the next. A third has every three characters of what is too long for a word, such as base64; the vocabulary
+leaves that out, because a look-up would find a thousand of any size. A fourth has every two characters of scripts
+written without spaces, where two are a word. The expressions of the indexes and of the queries must be identical to the
+letter, or ClickHouse reads the texts instead.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ UNSPACED_TOKENS = f"ngrams({IDEOGRAPHS})"
 def folded(expression: str) -> str:
     """Returns SQL for a text without letter case.
 
-    Capital and small letters of any script are the same, and so are dotted, dotless and plain i (Turkish) and the two
-    small sigmas (Greek). Apart from a dot that stands by itself, a text keeps its number of characters.
+    Dotted, dotless and plain i (Turkish) are the same, and so are the two small sigmas (Greek). A text keeps its number
+    of characters, except for a dot that stands by itself.
     """
     lowered = f"lowerUTF8({expression})"
     for found, becomes in FOLDED_LETTERS:
@@ -80,10 +80,10 @@ _PARTS = f"word TYPE text(tokenizer = {PART_TOKENS}, {_PACKED})"
 
 
 def clauses(*, known: bool = True) -> dict[str, str]:
-    """Returns what stands for `$text_indexes` in the schema of `payloads`, and for the other names in that of
-    `vocabulary`. A server that does not know such indexes gets none, and a vocabulary without words.
+    """Returns the values of `$text_indexes` and the other names in the schemas of `payloads` and `vocabulary`. A server
+    that does not know text indexes gets none, and a vocabulary without words.
 
-    A migration that makes a table anew copies its indexes with `CREATE TABLE … AS payloads`.
+    A migration that recreates the table copies its indexes with `CREATE TABLE … AS payloads`.
     """
     if not known:
         return {"text_indexes": "", "part_index": "", "words": "CAST([], 'Array(String)')", "word": WORD}

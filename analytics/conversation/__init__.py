@@ -1,1 +1,1 @@
-"""Reads stored bodies of any operation as conversations: pure functions that fail on no body."""
+"""Reads stored bodies of any operation as conversations: pure functions that never fail."""

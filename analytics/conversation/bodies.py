@@ -1,5 +1,3 @@
-"""Decodes stored bodies, and encodes parts of them again, whatever clients and providers sent."""
-
 from __future__ import annotations
 
 import json
@@ -12,7 +10,7 @@ NOT_JSON = object()
 
 
 def decode_body(text: str) -> Any:
-    """Returns the value of a JSON text, or NOT_JSON. NaN, halves of surrogate pairs and long numbers are taken too."""
+    """Returns NOT_JSON for invalid JSON. Accepts NaN, halves of surrogate pairs and long numbers."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -29,7 +27,7 @@ def _decode_leniently(text: str) -> Any:
 def as_json(value: Any) -> str:
     """Returns a decoded value as compact JSON; halves of surrogate pairs become question marks.
 
-    Raises RecursionError for a value that is nested deeper than the encoders go.
+    Raises RecursionError for a value that is nested too deeply for the encoders.
     """
     try:
         return msgspec.json.encode(value).decode()
@@ -38,12 +36,10 @@ def as_json(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    """Returns the text in a form that can be encoded in UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def text_of(value: Any) -> str:
-    """Returns a text as it is, nothing for None, and any other value as JSON."""
     if isinstance(value, str):
         return clean(value)
     return "" if value is None else as_json(value)

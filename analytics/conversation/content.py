@@ -17,7 +17,6 @@ _BASE64 = ";base64,"
 
 
 def content_parts(content: Any) -> Iterator[Part]:
-    """Yields the parts of a message's content, which is a text, a part, or a list of both."""
     for item in content if isinstance(content, list) else [content]:
         if isinstance(item, dict):
             yield from _part(item)
@@ -26,7 +25,6 @@ def content_parts(content: Any) -> Iterator[Part]:
 
 
 def tool_calls(calls: Any) -> Iterator[Part]:
-    """Yields the `tool_calls` of a chat message."""
     for call in calls if isinstance(calls, list) else [calls]:
         function = call.get("function", call.get("custom")) if isinstance(call, dict) else None
         if isinstance(function, dict):
@@ -40,7 +38,6 @@ def tool_call(name: Any, arguments: Any, call_id: Any) -> Part:
 
 
 def tool_result(content: Any, call_id: Any, *, is_error: bool = False) -> Iterator[Part]:
-    """Yields the result of a tool as one part of all its texts, then its images and whatever else it holds."""
     parts = list(content_parts(content))
     text = "\n".join(part.text for part in parts if part.kind is PartKind.TEXT)
     yield Part(PartKind.TOOL_RESULT, text, call_id=text_of(call_id), is_error=is_error)
@@ -48,7 +45,6 @@ def tool_result(content: Any, call_id: Any, *, is_error: bool = False) -> Iterat
 
 
 def thinking(text: Any) -> Iterator[Part]:
-    """Yields the reasoning of a model, which is a text or a list of items with texts."""
     texts = [part.text for part in content_parts(text) if part.text]
     if texts:
         yield Part(PartKind.THINKING, "\n\n".join(texts))
@@ -86,7 +82,6 @@ def _refusal(part: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _thinking(part: Mapping[str, Any]) -> Iterator[Part]:
-    """Yields the thinking of a block of Messages or an item of Responses; encrypted thinking is no text."""
     found = [piece for field in ("thinking", "summary", "content", "reasoning") for piece in thinking(part.get(field))]
     yield from found or [raw(dict(part), str(part["type"]))]
 
@@ -103,7 +98,6 @@ def _image(part: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def image_at(url: str) -> Part:
-    """Returns the image of an address, whose data may be in the address itself."""
     head, found, data = url.partition(_BASE64)
     if found and head[:5].lower() == "data:":
         return Part(PartKind.IMAGE, media_type=clean(head[5:]), data=data)
@@ -122,7 +116,6 @@ def _tool_result(part: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _document(part: Mapping[str, Any]) -> Iterator[Part]:
-    """Yields a file without its data, which may be megabytes that nobody reads."""
     yield raw({name: _without_data(value) for name, value in part.items()}, str(part["type"]))
 
 
@@ -148,7 +141,6 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Part]]] = {
 
 
 def fields(message: Mapping[str, Any], known: frozenset[str]) -> Iterator[Part]:
-    """Yields the fields of a message that no part stands for, without empty ones."""
     for name, value in message.items():
         if name not in known and value not in (None, "", [], {}):
             yield Part(PartKind.FIELD, as_json(value), name=text_of(name))

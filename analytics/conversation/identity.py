@@ -1,7 +1,7 @@
 """Recognises turns that an earlier request of the same session carried, by chains of hashes.
 
-A client sends the whole conversation with every call. The hash of a turn is chained with those before it, so a turn is
-known only after the same beginning: an "ok" that is said twice is two turns.
+A client sends the whole conversation with every call. Each turn's hash includes those before it, so a turn counts as
+known only after the same beginning: an "ok" said twice is two turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_SENT_BACK = frozenset({PartKind.THINKING, PartKind.FIELD})
 
 
 def chain(turns: Sequence[Turn], start: bytes = b"") -> Iterator[bytes]:
-    """Yields for each turn the hash of it and all before it. `start` is the hash of what came before the first."""
+    """Yields for each turn the hash of it and all before it. `start` is the hash of what came before the first turn."""
     link = start
     for turn in turns:
         link = blake2b(link + _digest(turn), digest_size=_BYTES).digest()
@@ -26,13 +26,11 @@ def chain(turns: Sequence[Turn], start: bytes = b"") -> Iterator[bytes]:
 
 
 class SeenTurns:
-    """The beginnings of conversations that a session has had so far."""
-
     def __init__(self) -> None:
         self._links: set[bytes] = set()
 
     def add(self, turns: Sequence[Turn], answer: Sequence[Turn]) -> int:
-        """Returns how many of the request's first turns are known from before, and adds all of them and its answer."""
+        """Returns how many of the first turns are known, then adds all turns and the answer."""
         links = list(chain(turns))
         known = next((place for place, link in enumerate(links) if link not in self._links), len(links))
         self._links.update(links)

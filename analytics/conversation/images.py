@@ -1,4 +1,4 @@
-"""Decodes images that bodies carry, and recognises their formats by their first bytes, never by what a client says."""
+"""Decodes images in bodies, and recognises formats by the first bytes, never by what a client claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Image:
 
 
 def decode_image(part: Part) -> Image | None:
-    """Returns the image of a part, or None when it is none of the formats that browsers and providers share."""
+    """Returns None for a format that not all browsers and providers support."""
     if len(part.data) > MAX_IMAGE_CHARACTERS:
         return None
     try:
@@ -31,7 +31,6 @@ def decode_image(part: Part) -> Image | None:
 
 
 def sniff(data: bytes) -> str:
-    """Returns the media type of PNG, JPEG, GIF or WebP data, and an empty text for any other."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -42,7 +41,6 @@ def sniff(data: bytes) -> str:
 
 
 def sniff_part(part: Part) -> str:
-    """Returns the media type of a part's data by its beginning, and an empty text for none that is known."""
     try:
         return sniff(base64.b64decode(part.data[:64]))
     except (binascii.Error, ValueError):

@@ -1,5 +1,3 @@
-"""Reads messages of chat completions and Messages, and items of Responses, as turns."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +20,6 @@ _ITEMS = {"function_call_output": "tool", "custom_tool_call_output": "tool", "re
 
 
 def message_turn(message: Any, role: str = UNKNOWN) -> Turn:
-    """Returns a message as a turn; `role` is the role of a message that names none."""
     if not isinstance(message, dict):
         return Turn(role, tuple(content_parts(message)))
     given = message.get("role")
@@ -48,7 +45,7 @@ def _of_message(message: Mapping[str, Any], role: str) -> Iterator[Part]:
 
 
 def item_turns(items: Iterable[Any]) -> list[Turn]:
-    """Returns items of Responses as turns; what a model made in a row, calls and texts, is one turn, as elsewhere."""
+    """Everything that a model made in a row, calls and texts, is one turn, as in the other protocols."""
     turns: list[Turn] = []
     for item in items:
         turn = _item_turn(item)
@@ -68,5 +65,4 @@ def _item_turn(item: Any) -> Turn:
 
 
 def unread(role: str, body: str) -> tuple[Turn, ...]:
-    """Returns a body that could not be taken apart as one turn."""
     return (Turn(role, (raw(body),)),)

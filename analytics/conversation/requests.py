@@ -1,7 +1,6 @@
 """Reads the body of a request of any operation: its turns, tools, schema and parameters.
 
-The body is recognised by its fields, not by the operation it was stored with, so that a wrong guess shows JSON and no
-body fails.
+The body's fields decide, not the operation it was stored with. So a wrong guess shows JSON, and no body fails.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ _SYSTEM, _USER = "system", "user"
 
 
 def read_request(body: str) -> Conversation:
-    """Returns what a stored request carries. A body that is no JSON object, or nested too deeply, is one turn of its
-    text."""
+    """A body that is not a JSON object, or is nested too deeply, is one turn with its text."""
     value = decode_body(body) if body else None
     if value is None:
         return Conversation()
@@ -51,7 +49,6 @@ def _messages(value: Any) -> Iterator[Turn]:
 
 
 def _input(value: Any) -> Iterator[Turn]:
-    """Yields the input of Responses, which has items, or that of embeddings and others, which has texts."""
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         yield from item_turns(value)
     else:
@@ -99,7 +96,6 @@ def _tool_name(tool: Any) -> str:
 
 
 def _schema(body: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the JSON of what the answer has to follow, and the field that holds it; empty texts without any."""
     for name in ("response_format", "output_config", "text"):
         value = body.get(name)
         if isinstance(value, dict) and (name == "response_format" or isinstance(value.get("format"), dict)):

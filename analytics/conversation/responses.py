@@ -1,6 +1,6 @@
 """Reads the body of an answer of any operation as turns.
 
-Answers are stored as chat completions, streams put together; those of operations without one have their own form.
+Answers are stored as chat completions, with streams assembled; operations without that form have their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ _IN_CHOICE = frozenset({"index", "message", "text", "finish_reason", "delta"})
 
 
 def read_response(body: str) -> tuple[Turn, ...]:
-    """Returns the turns of a stored answer: one for each choice of a completion."""
     value = decode_body(body) if body else None
     if value is None:
         return ()
@@ -53,7 +52,6 @@ def _choice(choice: Any) -> Turn:
 
 
 def _item(item: Any) -> Iterator[Part]:
-    """Yields a generated image, or the summary of an embedding, whose numbers say nothing to a reader."""
     if not isinstance(item, dict):
         yield raw(item)
     elif isinstance(item.get("b64_json"), str):

@@ -1,5 +1,3 @@
-"""The turns of a conversation, in one form for all client protocols."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +18,8 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a turn. `text` of a tool call are its arguments in JSON. An image has either the `url` that the client
-    gave, or `data` in base64 and the `media_type` that it claims."""
+    """A tool call's `text` is its arguments in JSON. An image has either the client's `url`, or `data` in base64 and
+    the `media_type` that it claims."""
 
     kind: PartKind
     text: str = ""
@@ -35,16 +33,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message of one side: `role` is the client's word for it, or `unknown`."""
-
     role: str
     parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The contents of a request: its turns, the tools it offers (name and JSON of each), the JSON of the schema that
-    the answer has to follow, and the JSON of all other fields by name."""
+    """A request's turns, its tools (name and JSON of each), the JSON of the schema that the answer has to follow, and
+    the JSON of all other fields by name."""
 
     turns: tuple[Turn, ...] = ()
     tools: tuple[Part, ...] = ()
@@ -53,7 +49,6 @@ class Conversation:
 
 
 def inline_images(*sides: Sequence[Turn]) -> Iterator[Part]:
-    """Yields the images that are part of the bodies, in their order; their places are their numbers in the pages."""
     for turns in sides:
         for turn in turns:
             yield from (part for part in turn.parts if part.kind is PartKind.IMAGE and part.data)

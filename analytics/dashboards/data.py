@@ -1,5 +1,3 @@
-"""The figures of a chart for a range of time."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,35 +14,35 @@ from analytics.queries.dimensions import Dimension
 from analytics.queries.usage import Interval
 
 
-class ChartSeries(TypedDict):
-    figure: str
-    key: str
-    name: str
-    values: Sequence[float | None]
-
-
 class ChartRow(TypedDict):
     key: str
     name: str
     values: Sequence[float | None]
 
 
-class ChartData(TypedDict):
+class ChartSeries(ChartRow):
+    figure: str
+
+
+class _OverTime(TypedDict):
+    interval: Interval | None
+    starts: Sequence[datetime]
+    series: Sequence[ChartSeries]
+
+
+class ChartData(_OverTime):
     """The values of a chart: over time in `starts` and `series`, or one row for each key with the values of all
     `figures`. `previous` has the values of the range before, for a single figure."""
 
     start_date: datetime
     end_date: datetime
     figures: Sequence[str]
-    interval: Interval | None
-    starts: Sequence[datetime]
-    series: Sequence[ChartSeries]
     rows: Sequence[ChartRow]
     previous: Sequence[float | None] | None
 
 
 def chart_data(project_id: UUID, kind: ChartKind, question: ChartQuestion, time_range: TimeRange) -> ChartData:
-    """Raises ValidationError for what is not there any more, and the errors of the analytics store."""
+    """Raises ValidationError if a figure or a subject of the filters does not exist, and the errors of the store."""
     question.check(kind)
     check_subjects(project_id, question)
     data: ChartData = {
@@ -69,14 +67,7 @@ def chart_data(project_id: UUID, kind: ChartKind, question: ChartQuestion, time_
 
 
 def is_over_time(kind: ChartKind, question: ChartQuestion) -> bool:
-    """Returns whether a chart has a value for each interval of its range."""
     return kind in (ChartKind.LINE, ChartKind.BARS) or (kind is ChartKind.TABLE and not question.group_by)
-
-
-class _OverTime(TypedDict):
-    interval: Interval | None
-    starts: Sequence[datetime]
-    series: Sequence[ChartSeries]
 
 
 def _over_time(project_id: UUID, question: ChartQuestion, time_range: TimeRange) -> _OverTime:
@@ -92,7 +83,6 @@ def _over_time(project_id: UUID, question: ChartQuestion, time_range: TimeRange)
 
 
 def _names(project_id: UUID, question: ChartQuestion, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the name of each key: that of an API key or a team, and otherwise the key itself."""
     if question.group_by in (Dimension.API_KEY, Dimension.TEAM):
         return names_of(project_id, Dimension(question.group_by), keys)
     return {key: key for key in keys}

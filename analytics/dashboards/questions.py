@@ -1,5 +1,3 @@
-"""The question of a chart: several figures with the same filters, and which kinds of charts can show them."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,12 +30,10 @@ class ChartQuestion:
 
     @property
     def query(self) -> FigureQuery:
-        """The question for the first figure; the others differ by nothing but the name."""
         return FigureQuery(self.figures[0] if self.figures else "", self.group_by, self.filters, self.tag)
 
     def check(self, kind: ChartKind) -> None:
-        """Raises ValidationError that names the field, also for a figure, group or filter that is not there any
-        more."""
+        """Raises ValidationError, which names the field, also if a figure, group or filter does not exist."""
         if not 1 <= len(self.figures) <= MAX_FIGURES or len(set(self.figures)) < len(self.figures):
             raise ValidationError.of_field("figures", f"Must be 1 to {MAX_FIGURES} different figures.")
         try:
@@ -60,7 +56,6 @@ class ChartQuestion:
 
 
 def check_subjects(project_id: UUID, question: ChartQuestion) -> None:
-    """Raises ValidationError for a filter by an API key, a team or a prompt that the project does not have any more."""
     for name, (names_of, word) in _NUMBERED.items():
         ids = {int(value) for value in values_of(question.filters, name) if value.isdecimal()}
         if len(names_of(project_id, ids)) < len(ids):

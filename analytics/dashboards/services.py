@@ -1,4 +1,4 @@
-"""The services of dashboards and their charts. A dashboard that is not shared is there for its owner alone."""
+"""The services of dashboards and their charts. Only its owner can see a dashboard that is not shared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from analytics.errors import (
     TooManyDashboardsError,
 )
 from analytics.models import Chart, ChartKind, Dashboard
-from core.models import Project
+from core.resources.rows import get_or_raise, lock_project, require_room
 
 MAX_DASHBOARDS = 50
 # Each chart is a query, and all charts of a page run together.
@@ -30,8 +30,6 @@ _QUESTION = ("figures", "group_by", "tag", "filters")
 
 @dataclass(frozen=True)
 class Reader:
-    """The one who asks: `actor` as rows name owners, and whether the role lets one change what others share."""
-
     project_id: UUID
     actor: str
     is_editor: bool
@@ -45,10 +43,7 @@ def list_dashboards(reader: Reader) -> QuerySet[Dashboard]:
 
 def get_dashboard(reader: Reader, dashboard_id: UUID) -> Dashboard:
     """Raises DashboardNotFoundError, also for another's dashboard that is not shared."""
-    row = list_dashboards(reader).filter(pk=dashboard_id).first()
-    if row is None:
-        raise DashboardNotFoundError
-    return row
+    return get_or_raise(list_dashboards(reader), DashboardNotFoundError, pk=dashboard_id)
 
 
 def may_change(reader: Reader, row: Dashboard) -> bool:
@@ -56,21 +51,19 @@ def may_change(reader: Reader, row: Dashboard) -> bool:
 
 
 def add_dashboard(reader: Reader, *, name: str, is_shared: bool = False) -> Dashboard:
-    """Raises TooManyDashboardsError and DashboardExistsError."""
     with transaction.atomic():
-        # Two calls at once would each find room for one more.
-        Project.objects.select_for_update().get(pk=reader.project_id)
         own = Dashboard.objects.for_project(reader.project_id).filter(owner=reader.actor)
-        if own.count() >= MAX_DASHBOARDS:
-            raise TooManyDashboardsError(MAX_DASHBOARDS)
+        require_room(reader.project_id, own, MAX_DASHBOARDS, TooManyDashboardsError(MAX_DASHBOARDS))
         return _save(Dashboard(project_id=reader.project_id, owner=reader.actor, name=name, is_shared=is_shared))
 
 
 def change_dashboard(reader: Reader, dashboard_id: UUID, values: Mapping[str, Any]) -> Dashboard:
-    """Changes `name` and `is_shared`, as far as they are given. Raises DashboardNotFoundError, DashboardNotOwnedError
-    and DashboardExistsError."""
+    """`values` may have `name` and `is_shared`.
+
+    Raises DashboardNotFoundError, DashboardNotOwnedError and DashboardExistsError.
+    """
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=reader.project_id)
+        lock_project(reader.project_id)
         row = _changeable(reader, dashboard_id)
         row.name = values.get("name", row.name)
         row.is_shared = values.get("is_shared", row.is_shared)
@@ -78,21 +71,19 @@ def change_dashboard(reader: Reader, dashboard_id: UUID, values: Mapping[str, An
 
 
 def remove_dashboard(reader: Reader, dashboard_id: UUID) -> None:
-    """Raises DashboardNotFoundError and DashboardNotOwnedError."""
     _changeable(reader, dashboard_id).delete()
 
 
 def get_chart(row: Dashboard, chart_id: UUID) -> Chart:
-    """Raises ChartNotFoundError."""
-    chart = row.charts.filter(pk=chart_id).first()
-    if chart is None:
-        raise ChartNotFoundError
-    return chart
+    return get_or_raise(row.charts, ChartNotFoundError, pk=chart_id)
 
 
 def add_chart(reader: Reader, dashboard_id: UUID, values: Mapping[str, Any]) -> Chart:
-    """Adds a chart behind the others. Raises DashboardNotFoundError, DashboardNotOwnedError, TooManyChartsError, and
-    ValidationError for figures that cannot be shown so."""
+    """Adds the chart as the last one.
+
+    Raises DashboardNotFoundError, DashboardNotOwnedError, TooManyChartsError, and ValidationError for figures that this
+    kind of chart cannot show.
+    """
     with transaction.atomic():
         row = _locked(reader, dashboard_id)
         count = row.charts.count()
@@ -104,8 +95,7 @@ def add_chart(reader: Reader, dashboard_id: UUID, values: Mapping[str, Any]) -> 
 
 
 def change_chart(reader: Reader, dashboard_id: UUID, chart_id: UUID, values: Mapping[str, Any]) -> Chart:
-    """Changes what is given; `position` puts the chart at that place, from 0 on. Raises as `add_chart` does, and
-    ChartNotFoundError."""
+    """`position` moves the chart to that place, from 0 on. Raises as `add_chart` does, and ChartNotFoundError."""
     with transaction.atomic():
         row = _locked(reader, dashboard_id)
         chart = _filled(get_chart(row, chart_id), values)
@@ -117,7 +107,6 @@ def change_chart(reader: Reader, dashboard_id: UUID, chart_id: UUID, values: Map
 
 
 def remove_chart(reader: Reader, dashboard_id: UUID, chart_id: UUID) -> None:
-    """Raises DashboardNotFoundError, DashboardNotOwnedError and ChartNotFoundError."""
     with transaction.atomic():
         row = _locked(reader, dashboard_id)
         get_chart(row, chart_id).delete()
@@ -132,7 +121,6 @@ def _changeable(reader: Reader, dashboard_id: UUID) -> Dashboard:
 
 
 def _locked(reader: Reader, dashboard_id: UUID) -> Dashboard:
-    """Returns a dashboard whose charts nobody else changes until the transaction ends."""
     row = _changeable(reader, dashboard_id)
     return Dashboard.objects.select_for_update().get(pk=row.pk)
 

@@ -1,1 +1,1 @@
-"""Data sets: inputs with the answers that are expected of them, in versions, which experiments are made of."""
+"""Data sets: versioned inputs with expected answers, which experiments are made of."""

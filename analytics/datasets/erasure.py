@@ -1,4 +1,4 @@
-"""Deletes items from every version: those of erased requests and sessions, and those whose retention is over."""
+"""Deletes items from every version: those of erased requests and sessions, and those past their retention."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ logger = logging.getLogger("analytics.datasets")
 
 
 def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
-    """Deletes the items of deleted requests; returns how many there were."""
     hashes = [id_hash(str(request_id)) for request_id in request_ids]
     return sum(_delete(_of_requests(project_id, some), Reason.ERASED) for some in chunks(hashes))
 
 
 def delete_items_of_request(project_id: UUID, request_hash: str) -> int:
-    """Deletes the items of a deleted request of which the hash alone is known; returns how many there were."""
     return _delete(_of_requests(project_id, [request_hash]), Reason.ERASED)
 
 
 def delete_items_of_session(project_id: UUID, session_hash: str, until: datetime) -> int:
-    """Deletes the items of a deleted session's requests up to a moment; returns how many there were. They are found
-    by the hash of the session, since a set may keep items longer than the log keeps requests."""
+    """Deletes the items of a deleted session's requests up to a moment; returns their number.
+
+    Finds them by the hash of the session, since a set may keep items longer than the log keeps requests.
+    """
     return _delete(_of_session(project_id, session_hash).filter(retained_from__lte=until), Reason.ERASED)
 
 
@@ -45,14 +45,13 @@ def has_items_of_request(project_id: UUID, request_id: UUID) -> bool:
 
 
 def delete_items_before(project_id: UUID, moment: datetime) -> int:
-    """Deletes the items older than `moment` of the sets that keep none longer than their project; returns how many
-    there were."""
+    """Deletes items older than `moment` in sets that keep none longer than their project; returns their number."""
     found = _of_project(project_id).filter(dataset__retention=DatasetRetention.PROJECT, retained_from__lt=moment)
     return _delete(found, Reason.EXPIRED)
 
 
 def erase_item(dataset: Dataset, item_id: UUID) -> None:
-    """Deletes an item from every version, also one that the latest does not have. Raises DatasetItemNotFoundError."""
+    """Deletes an item from every version, even if the latest does not have it. Raises DatasetItemNotFoundError."""
     if not _delete(DatasetItem.objects.filter(dataset=dataset, item_id=item_id), Reason.ERASED):
         get_item(dataset, item_id)
 
@@ -70,7 +69,6 @@ def _of_session(project_id: UUID, session_hash: str) -> QuerySet[DatasetItem]:
 
 
 def _delete(found: QuerySet[DatasetItem], reason: Reason) -> int:
-    """Deletes rows and returns the number of their items. All rows of an item have the same source, and go together."""
     deleted = 0
     for dataset_id in list(found.order_by("dataset_id").values_list("dataset_id", flat=True).distinct()):
         with transaction.atomic():

@@ -29,7 +29,7 @@ _MAX_SHOWN, _MAX_PROBLEMS = 100, 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """An item to be added. Without `retained_from` its retention counts from now on."""
+    """Without `retained_from` the item's retention counts from now on."""
 
     messages: list[dict[str, Any]]
     variables: dict[str, Any] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class NewItem:
 
 
 def read_item(value: Any) -> NewItem:
-    """Returns the item that a JSON object describes. Raises InvalidItemError, which names the field. The `id` of an
-    exported item is not used: an added item gets an id of its own."""
+    """Raises InvalidItemError, which names the field. Ignores the `id` of an exported item: an added item gets a new
+    one."""
     if not isinstance(value, dict):
         raise InvalidItemError({"": "Must be a JSON object."})
     problems: dict[str, str] = {
-        name[:_MAX_SHOWN]: "There is no such field." for name in sorted(value.keys() - _FIELDS)[:_MAX_PROBLEMS]
+        name[:_MAX_SHOWN]: "There is no such field." for name in sorted(value.keys() - set(FIELDS))[:_MAX_PROBLEMS]
     }
     found: dict[str, Any] = {}
     for name, read in _READERS.items():
@@ -69,7 +69,7 @@ def read_item(value: Any) -> NewItem:
 
 
 def read_tags(value: Any, name: str = "tags") -> list[str]:
-    """Returns tags in their alphabetical order, each once. Raises InvalidItemError."""
+    """In alphabetical order, each once. Raises InvalidItemError."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -87,8 +87,8 @@ def read_tags(value: Any, name: str = "tags") -> list[str]:
 
 
 def require_storable(value: Any, field: str = "") -> None:
-    """Raises InvalidItemError for what databases refuse: NUL characters, halves of surrogate pairs, numbers that are
-    not finite, and objects that are nested too deeply."""
+    """Raises InvalidItemError for what databases refuse: NUL characters, lone surrogates, numbers that are not finite,
+    and objects nested too deeply."""
     waiting: list[tuple[str, Any, int]] = [(field, value, 0)]
     while waiting:
         path, found, depth = waiting.pop()
@@ -107,22 +107,21 @@ def require_storable(value: Any, field: str = "") -> None:
 
 
 def size_of(item: NewItem) -> int:
-    """Returns the bytes of the texts of an item as JSON."""
     return len(_compact([item.messages, item.variables, item.parameters, item.expected]).encode())
 
 
 def input_hash(item: NewItem) -> str:
-    """Returns the SHA-256 of what a model is asked: it is the same for items that differ in what is expected."""
+    """The SHA-256 of what a model is asked; the expected answer does not matter."""
     return hashlib.sha256(_compact([item.messages, item.variables, item.parameters]).encode()).hexdigest()
 
 
 def content_hash(input_digest: str, expected: Any) -> str:
-    """Returns the SHA-256 of an item's input, by the digest of it, together with what is expected."""
+    """The SHA-256 of an item's input, by its digest, together with the expected answer."""
     return hashlib.sha256(_compact([input_digest, expected]).encode()).hexdigest()
 
 
 def preview_of(item: NewItem) -> str:
-    """Returns the beginning of the last text of a user, or of the variables where no message has one."""
+    """The beginning of the user's last text, or of the variables if no message has one."""
     users = [message for message in item.messages if message.get("role") == "user"]
     text = next((text for message in reversed(users or item.messages) if (text := _text(message.get("content")))), "")
     return (text or (_compact(item.variables) if item.variables else ""))[:PREVIEW_CHARACTERS]
@@ -229,4 +228,5 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "prompt_config_id": _uuid,
     "prompt_version": _version,
 }
-_FIELDS = frozenset({"id", *_READERS})
+FIELDS = ("id", *_READERS)
+"""The fields of an item as JSON, in the order in which they are written."""

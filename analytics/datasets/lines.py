@@ -1,5 +1,3 @@
-"""Data sets as lines of JSON: an item a line, read from a file and written for an export."""
-
 from __future__ import annotations
 
 import json
@@ -9,7 +7,7 @@ from typing import IO, Any
 from django.db.models import QuerySet
 
 from analytics.datasets.errors import InvalidItemError
-from analytics.datasets.items import MAX_ITEM_BYTES, NewItem, read_item
+from analytics.datasets.items import FIELDS, MAX_ITEM_BYTES, NewItem, read_item
 from analytics.datasets.selectors import list_items
 from analytics.models.datasets import Dataset, DatasetItem
 
@@ -22,9 +20,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def read_lines(
     file: IO[bytes], *, maximum: int, progress: Callable[[int], object] = lambda count: None
 ) -> Iterator[NewItem]:
-    """Yields the items of a file. Empty lines are left out; `progress` is told how many lines have been read.
+    """Yields the items of a file. Skips empty lines; `progress` gets the number of lines read so far.
 
-    Raises InvalidItemError, which names the line by its number and the field, and one for more than `maximum` items.
+    Raises InvalidItemError, which names the line by its number and the field, and also for more than `maximum` items.
     """
     items = 0
     for number, line in enumerate(_lines(file), 1):
@@ -40,23 +38,12 @@ def read_lines(
 
 
 def line_of(item: DatasetItem) -> bytes:
-    """Returns an item as a line that `read_lines` takes."""
-    shown = {
-        "id": str(item.item_id),
-        "messages": item.messages,
-        "variables": item.variables,
-        "parameters": item.parameters,
-        "expected": item.expected,
-        "tags": item.tags,
-        "source_request_id": item.source_request_id and str(item.source_request_id),
-        "prompt_config_id": item.prompt_config_id and str(item.prompt_config_id),
-        "prompt_version": item.prompt_version,
-    }
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    shown = {name: item.item_id if name == "id" else getattr(item, name) for name in FIELDS}
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"), default=str).encode() + b"\n"
 
 
 def dataset_lines(dataset: Dataset, version: int | None) -> Iterator[bytes]:
-    """Returns pieces of an export, each of whole lines. Raises ValidationError for a version that there is not."""
+    """Returns pieces of an export, each of whole lines. Raises ValidationError if the version does not exist."""
     return _pieces(list_items(dataset, version=version))
 
 

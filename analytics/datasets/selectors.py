@@ -1,5 +1,3 @@
-"""Reads data sets, their versions and items, each within one project."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -11,57 +9,46 @@ from analytics.datasets.errors import DatasetItemNotFoundError, DatasetNotFoundE
 from analytics.datasets.items import content_hash
 from analytics.models.datasets import Dataset, DatasetItem, DatasetVersion, tag_text
 from core.errors import ValidationError
+from core.resources.rows import get_or_raise
 
 _TEXTS = ("messages", "variables", "parameters")
 
 
 def list_datasets(project_id: UUID) -> QuerySet[Dataset]:
-    """Returns the data sets of a project, the last changed first."""
     return Dataset.objects.for_project(project_id).order_by("-updated_at", "-id")
 
 
 def get_dataset(project_id: UUID, dataset_id: UUID) -> Dataset:
-    """Returns one data set. Raises DatasetNotFoundError."""
-    found = Dataset.objects.for_project(project_id).filter(pk=dataset_id).first()
-    if found is None:
-        raise DatasetNotFoundError
-    return found
+    return get_or_raise(Dataset.objects.for_project(project_id), DatasetNotFoundError, pk=dataset_id)
 
 
 def list_versions(dataset: Dataset) -> QuerySet[DatasetVersion]:
-    """Returns the changes that made the versions, the latest first."""
     return dataset.versions.order_by("-number")
 
 
 def list_items(dataset: Dataset, *, version: int | None = None, tag: str = "") -> QuerySet[DatasetItem]:
     """Returns the items of a version, by default the latest, in the order in which they were added. Raises
-    ValidationError for a version that there is not."""
+    ValidationError if the version does not exist."""
     found = dataset.items.filter(_in_version(dataset, version)).order_by("position")
     return _tagged(found, tag) if tag else found
 
 
 def get_item(dataset: Dataset, item_id: UUID) -> DatasetItem:
-    """Returns an item of the latest version. Raises DatasetItemNotFoundError."""
-    found = dataset.items.filter(item_id=item_id, removed_in=None).first()
-    if found is None:
-        raise DatasetItemNotFoundError
-    return found
+    """Reads the latest version. Raises DatasetItemNotFoundError."""
+    return get_or_raise(dataset.items, DatasetItemNotFoundError, item_id=item_id, removed_in=None)
 
 
 def list_tags(dataset: Dataset) -> list[str]:
-    """Returns the tags of the latest version, in their alphabetical order."""
     texts = dataset.items.filter(removed_in=None).exclude(tag_text="").order_by().values_list("tag_text", flat=True)
     return sorted({tag for text in texts.distinct() for tag in DatasetItem(tag_text=text).tags})
 
 
 def known_requests(dataset: Dataset) -> QuerySet[DatasetItem, UUID | None]:
-    """Returns the ids of the requests of which the latest version has items."""
     made = dataset.items.filter(removed_in=None, source_request_id__isnull=False).order_by()
     return made.values_list("source_request_id", flat=True)
 
 
 def known_contents(dataset: Dataset) -> set[str]:
-    """Returns the hashes of what the items of the latest version ask and expect."""
     made = dataset.items.filter(removed_in=None).order_by().values_list("input_hash", "expected")
     return {content_hash(digest, expected) for digest, expected in made.iterator()}
 

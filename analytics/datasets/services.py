@@ -1,5 +1,3 @@
-"""Changes data sets: makes and deletes them, and makes versions by adding, changing and removing items."""
-
 from __future__ import annotations
 
 import logging
@@ -22,11 +20,7 @@ from analytics.datasets.selectors import get_dataset, get_item, known_contents, 
 from analytics.datasets.sources import Found, LeftOut, Options
 from analytics.identifiers import arrival_of, id_hash
 from analytics.models.datasets import Dataset, DatasetAction, DatasetItem, DatasetVersion, tag_text
-from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.request_filters import RequestFilter
-from analytics.queries.request_samples import SampleOrder
-from analytics.reviews.selectors import get_queue
-from core.models import Project
+from core.resources.rows import lock_project, require_room
 
 logger = logging.getLogger("analytics.datasets")
 
@@ -37,22 +31,16 @@ _ROWS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of an addition: the number of new items, the set afterwards, and by reason how many requests were left
-    out."""
-
     items: int
     dataset: Dataset
     left_out: Mapping[str, int]
 
 
 def create_dataset(*, project_id: UUID, name: str, actor: str, **values: Any) -> Dataset:
-    """Makes a data set without items, at version 0. Raises TooManyDatasetsError and DatasetExistsError."""
+    """Makes an empty set at version 0. Raises TooManyDatasetsError, DatasetExistsError."""
     with transaction.atomic():
-        # Two calls at once would each find room for one more.
-        Project.objects.select_for_update().get(pk=project_id)
-        there = Dataset.objects.for_project(project_id)
-        if there.count() >= MAX_DATASETS:
-            raise TooManyDatasetsError(MAX_DATASETS)
+        rows = Dataset.objects.for_project(project_id)
+        require_room(project_id, rows, MAX_DATASETS, TooManyDatasetsError(MAX_DATASETS))
         _require_free(project_id, name)
         row = Dataset.objects.create(project_id=project_id, name=name, created_by=actor, **values)
     logger.info("dataset.created dataset_id=%s project_id=%s actor=%s", row.pk, project_id, actor)
@@ -60,10 +48,9 @@ def create_dataset(*, project_id: UUID, name: str, actor: str, **values: Any) ->
 
 
 def change_dataset(*, project_id: UUID, dataset_id: UUID, values: Mapping[str, Any]) -> Dataset:
-    """Changes name, description and retention, as far as they are given; the version stays. Raises
-    DatasetNotFoundError and DatasetExistsError."""
+    """Changes only given values and keeps the version. Raises DatasetNotFoundError, DatasetExistsError."""
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project_id)
+        lock_project(project_id)
         row = _locked(project_id, dataset_id)
         if "name" in values and values["name"] != row.name:
             _require_free(project_id, values["name"])
@@ -74,7 +61,7 @@ def change_dataset(*, project_id: UUID, dataset_id: UUID, values: Mapping[str, A
 
 
 def delete_dataset(*, project_id: UUID, dataset_id: UUID, actor: str) -> None:
-    """Deletes a data set with all its versions. Raises DatasetNotFoundError."""
+    """Deletes all versions too. Raises DatasetNotFoundError."""
     get_dataset(project_id, dataset_id).delete()
     logger.info("dataset.deleted dataset_id=%s project_id=%s actor=%s", dataset_id, project_id, actor)
 
@@ -82,9 +69,11 @@ def delete_dataset(*, project_id: UUID, dataset_id: UUID, actor: str) -> None:
 def add_items(
     *, project_id: UUID, dataset_id: UUID, items: Iterable[NewItem], actor: str, only_new: bool = False
 ) -> Added:
-    """Adds all of the items as one version, or none when reading them raises. With `only_new` one is left out whose
-    input and expected answer the latest version has, or an item before it. Raises DatasetNotFoundError and
-    DatasetFullError."""
+    """Adds all items as one version, or none if reading them raises.
+
+    `only_new` leaves out items whose input and expected answer are in the latest version or in an item before. Raises
+    DatasetNotFoundError, DatasetFullError.
+    """
     left_out: Counter[str] = Counter()
     with transaction.atomic():
         row = _locked(project_id, dataset_id)
@@ -96,7 +85,7 @@ def add_items(
             while some := list(islice(arriving, _ROWS_AT_ONCE)):
                 count += len(some)
                 if there + count > MAX_ITEMS:
-                    raise DatasetFullError(maximum=MAX_ITEMS, there=there, new=count)
+                    raise DatasetFullError(MAX_ITEMS, there, count)
                 first = row.last_position + 1
                 DatasetItem.objects.bulk_create(
                     [_row(row, item, first + place, version.number) for place, item in enumerate(some)]
@@ -115,10 +104,10 @@ def add_file(
     only_new: bool = False,
     progress: Callable[[int], object] = lambda lines: None,
 ) -> Added:
-    """Adds the items of a file of JSON lines, all or none. Raises InvalidItemError, which names line and field, and
-    what `add_items` raises.
+    """Adds the items of a JSON Lines file, all or none. Raises InvalidItemError, which names line and field, and as
+    `add_items`.
 
-    The file is read twice: it is checked as a whole before the database is asked for anything.
+    Reads the file twice: it is checked as a whole before the database is asked.
     """
     get_dataset(project_id, dataset_id)
     start = file.tell()
@@ -129,42 +118,24 @@ def add_file(
     return add_items(project_id=project_id, dataset_id=dataset_id, items=items, actor=actor, only_new=only_new)
 
 
-def add_from_filter(
-    *,
-    project_id: UUID,
-    dataset_id: UUID,
-    filters: RequestFilter,
-    order: SampleOrder,
-    limit: int,
-    options: Options,
-    actor: str,
+def add_found(
+    source: Callable[..., Found], *what: Any, project_id: UUID, dataset_id: UUID, options: Options, actor: str
 ) -> Added:
-    """Adds chat completions that match a filter, without those that the set has. Raises NothingToAddError,
-    TextsNotStoredError, what `add_items` raises and the errors of the store."""
-    known = _known(project_id, dataset_id)
-    found = sources.of_filter(project_id, filters, order, limit=limit, known=known, options=options)
-    return _add_found(project_id, dataset_id, found, actor)
-
-
-def add_requests(
-    *, project_id: UUID, dataset_id: UUID, request_ids: Sequence[UUID], options: Options, actor: str
-) -> Added:
-    """Adds the requests with these ids; raises as `add_from_filter` does."""
-    known = _known(project_id, dataset_id)
-    found = sources.of_requests(project_id, request_ids, known=known, options=options)
-    return _add_found(project_id, dataset_id, found, actor)
-
-
-def add_located(
-    *, project_id: UUID, dataset_id: UUID, keys: Sequence[RequestCursor], options: Options, actor: str
-) -> Added:
-    """Adds the requests of these times and ids; raises as `add_from_filter` does."""
-    known = _known(project_id, dataset_id)
-    return _add_found(project_id, dataset_id, sources.of_keys(project_id, keys, known=known, options=options), actor)
+    """Adds the items that a function of `sources` makes of requests, without those that the set has. Raises what it
+    raises, and as `add_items`."""
+    found = source(project_id, *what, known=_known(project_id, dataset_id), options=options)
+    with transaction.atomic():
+        _locked(project_id, dataset_id)
+        # Another call may have added some of them while the store was asked.
+        known = set(_known(project_id, dataset_id))
+        fresh = [item for item in found.items if item.source_request_id not in known]
+        added = add_items(project_id=project_id, dataset_id=dataset_id, items=fresh, actor=actor)
+    found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
+    return _with_left_out(added, found)
 
 
 def copy_items(*, project_id: UUID, dataset_id: UUID, item_ids: Sequence[UUID], options: Options, actor: str) -> Added:
-    """Adds copies of items of the project's sets, but for inputs that the set has. Raises what `add_items` raises."""
+    """Copies items of the project's sets, except inputs that the set has. Raises as `add_items`."""
     with transaction.atomic():
         row = _locked(project_id, dataset_id)
         found = sources.of_items(project_id, item_ids, options=options)
@@ -175,21 +146,11 @@ def copy_items(*, project_id: UUID, dataset_id: UUID, item_ids: Sequence[UUID], 
     return _with_left_out(added, found)
 
 
-def add_from_review(
-    *, project_id: UUID, dataset_id: UUID, queue_id: UUID, states: Sequence[str], options: Options, actor: str
-) -> Added:
-    """Adds the requests of a review queue that are in one of the states; raises as `add_from_filter` does, and
-    QueueNotFoundError."""
-    known = _known(project_id, dataset_id)
-    found = sources.of_review(get_queue(project_id, queue_id), states, known=known, options=options)
-    return _add_found(project_id, dataset_id, found, actor)
-
-
 def change_item(
     *, project_id: UUID, dataset_id: UUID, item_id: UUID, values: Mapping[str, Any], actor: str
 ) -> DatasetItem:
-    """Changes what is expected and the tags, as far as they are given. That makes a version, unless nothing differs.
-    Raises DatasetNotFoundError and DatasetItemNotFoundError."""
+    """Changes only the given expected answer and tags; makes a version unless nothing differs. Raises
+    DatasetNotFoundError, DatasetItemNotFoundError."""
     with transaction.atomic():
         row = _locked(project_id, dataset_id)
         item = get_item(row, item_id)
@@ -206,8 +167,9 @@ def change_item(
 
 
 def remove_item(*, project_id: UUID, dataset_id: UUID, item_id: UUID, actor: str) -> Dataset:
-    """Removes an item from the versions that follow; earlier ones keep it. Raises DatasetNotFoundError and
-    DatasetItemNotFoundError."""
+    """Removes an item from later versions; earlier ones keep it. Raises DatasetNotFoundError,
+    DatasetItemNotFoundError.
+    """
     with transaction.atomic():
         row = _locked(project_id, dataset_id)
         item = get_item(row, item_id)
@@ -219,7 +181,6 @@ def remove_item(*, project_id: UUID, dataset_id: UUID, item_id: UUID, actor: str
 
 @contextmanager
 def _new_version(row: Dataset, action: DatasetAction, actor: str) -> Iterator[DatasetVersion]:
-    """Yields the next version of a locked set, and stores both unless no item has changed."""
     version = DatasetVersion(dataset=row, number=row.version + 1, action=action, items=0, created_by=actor)
     yield version
     if not version.items:
@@ -231,17 +192,6 @@ def _new_version(row: Dataset, action: DatasetAction, actor: str) -> Iterator[Da
         "dataset.version dataset_id=%s version=%d action=%s items=%d actor=%s",
         row.pk, version.number, action.value, version.items, actor,
     )  # fmt: skip
-
-
-def _add_found(project_id: UUID, dataset_id: UUID, found: Found, actor: str) -> Added:
-    with transaction.atomic():
-        _locked(project_id, dataset_id)
-        # Another call may have added some of them while the store was asked.
-        known = set(_known(project_id, dataset_id))
-        fresh = [item for item in found.items if item.source_request_id not in known]
-        added = add_items(project_id=project_id, dataset_id=dataset_id, items=fresh, actor=actor)
-    found.left_out[LeftOut.ALREADY_THERE] += len(found.items) - len(fresh)
-    return _with_left_out(added, found)
 
 
 def _with_left_out(added: Added, found: Found) -> Added:

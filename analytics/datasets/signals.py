@@ -1,4 +1,4 @@
-"""The signal by which apps above learn which items are in no version any more."""
+"""Tells apps above which items are no longer in any version."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoneItems:
-    """Items of one data set whose texts are deleted. `item_ids` are those of `DatasetItem.item_id`."""
-
     project_id: UUID
     dataset_id: UUID
     item_ids: frozenset[UUID]

@@ -1,6 +1,3 @@
-"""Makes items of stored requests: of those that match a filter, of a review queue, or of single ones; and of items of
-other sets."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -15,24 +12,24 @@ from analytics.datasets.errors import InvalidItemError, NothingToAddError, Texts
 from analytics.datasets.items import MAX_ITEM_BYTES, MAX_TAGS, NO_PARAMETERS, NewItem, read_item
 from analytics.identifiers import id_hash
 from analytics.models.datasets import DatasetItem
-from analytics.models.reviews import FIRST_OPINION, ReviewQueue
-from analytics.queries.bounded_bodies import BoundedBodies, bounded_bodies
-from analytics.queries.request_cursor import RequestCursor
+from analytics.models.reviews import FIRST_OPINION
+from analytics.queries.bodies import BoundedBodies, bounded_bodies
+from analytics.queries.request_cursor import Keyed, RequestCursor
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_samples import SampleOrder, sample_requests
 from analytics.queries.requests import RequestRow, count_requests, get_request_time, get_requests
 from analytics.request_log.record import Operation
 from analytics.reviews.due_labels import hidden_items
+from analytics.reviews.selectors import get_queue
 from core.chunks import chunks
 from core.errors import ValidationError
+from core.wire.shown import seen_as
 from core.wire.storable import storable
 
 _ROWS_AT_ONCE = 500
 
 
 class LeftOut(StrEnum):
-    """Why a request that matches did not become an item."""
-
     ALREADY_THERE = "already_there"
     NO_TEXT = "no_text"
     TOO_LARGE = "too_large"
@@ -41,16 +38,16 @@ class LeftOut(StrEnum):
 
 @dataclass(slots=True)
 class Found:
-    """The items that were made of requests, in the order of the requests, and how many requests were left out why."""
-
     items: list[NewItem] = field(default_factory=list)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How items are made: the tags that each gets, and whether the answer that was given is expected. `answers` are
-    those that are expected instead, by the id of their request or of the item that is copied."""
+    """How items are made: the tags of each, and whether the given answer is expected.
+
+    `answers` are expected instead, by the id of their request or of the copied item.
+    """
 
     tags: Sequence[str] = ()
     expect_answer: bool = False
@@ -61,9 +58,9 @@ class Options:
 
 
 def of_filter(
-    project_id: UUID, filters: RequestFilter, order: SampleOrder, *, limit: int, known: Iterable[UUID], options: Options
+    project_id: UUID, filters: RequestFilter, order: SampleOrder, limit: int, *, known: Iterable[UUID], options: Options
 ) -> Found:
-    """Returns items of at most `limit` chat completions that match. Requests that are `known` are left out.
+    """Items of at most `limit` matching chat completions, without requests that are `known`.
 
     Raises NothingToAddError, TextsNotStoredError and the errors of the store.
     """
@@ -71,27 +68,29 @@ def of_filter(
     if not sample:
         if count_requests(project_id, replace(filters, operation=str(Operation.CHAT))):
             raise TextsNotStoredError
-        raise NothingToAddError("filter")
-    return _found(project_id, [RequestCursor(row.ts, row.request_id) for row in sample], known, options)
+        raise NothingToAddError.of_field("filter", "No chat completion matches.")
+    return _found(project_id, sample, known, options)
 
 
 def of_requests(project_id: UUID, ids: Sequence[UUID], *, known: Iterable[UUID], options: Options) -> Found:
-    """Returns items of the requests with these ids. Raises as `of_filter` does."""
+    """Raises as `of_filter` does."""
     times = {request_id: get_request_time(project_id, request_id) for request_id in dict.fromkeys(ids)}
     keys = [RequestCursor(ts, request_id) for request_id, ts in times.items() if ts is not None]
     return of_keys(project_id, keys, known=known, options=options)
 
 
 def of_keys(project_id: UUID, keys: Sequence[RequestCursor], *, known: Iterable[UUID], options: Options) -> Found:
-    """Returns items of the requests of these times and ids. Raises as `of_filter` does."""
+    """Raises as `of_filter` does."""
     if not keys:
-        raise NothingToAddError("request_ids")
+        raise NothingToAddError.of_field("request_ids", "No chat completion matches.")
     return _found(project_id, keys, known, options)
 
 
 def of_items(project_id: UUID, item_ids: Sequence[UUID], *, options: Options) -> Found:
-    """Returns copies of items of the project's sets, each as it was last, with the tags of `options` beside its own.
-    Items that are gone are left out. Raises ValidationError if all are."""
+    """Copies of items of the project's sets, each in its last form, with the tags of `options` added.
+
+    Leaves out items that are gone; raises ValidationError if all are.
+    """
     rows = DatasetItem.objects.filter(dataset__project_id=project_id, item_id__in=item_ids).order_by("added_in")
     last = {row.item_id: row for row in rows}
     there = [last[item_id] for item_id in item_ids if item_id in last]
@@ -101,33 +100,26 @@ def of_items(project_id: UUID, item_ids: Sequence[UUID], *, options: Options) ->
     return Found([_copied(row, options) for row in there], gone)
 
 
-def of_review(queue: ReviewQueue, states: Iterable[str], *, known: Iterable[UUID], options: Options) -> Found:
-    """Returns items of the requests of a review queue that are in one of the states, without those that are hidden
-    until they are labelled. Raises as `of_filter` does."""
+def of_review(
+    project_id: UUID, queue_id: UUID, states: Iterable[str], *, known: Iterable[UUID], options: Options
+) -> Found:
+    """Items of a review queue's requests in one of the states, without those that are hidden until they are labelled.
+    Raises as `of_filter` does, and QueueNotFoundError."""
+    queue = get_queue(project_id, queue_id)
     rows = list(queue.items.filter(state__in=list(states), opinion=FIRST_OPINION).order_by("position"))
     hidden = hidden_items(queue, rows)
-    keys = [RequestCursor(row.ts, row.request_id) for row in rows if row.pk not in hidden]
+    keys = [row for row in rows if row.pk not in hidden]
     if not keys:
-        raise NothingToAddError("states")
-    return _found(queue.project_id, keys, known, options)
+        raise NothingToAddError.of_field("states", "No chat completion matches.")
+    return _found(project_id, keys, known, options)
 
 
 def _copied(row: DatasetItem, options: Options) -> NewItem:
-    return NewItem(
-        messages=row.messages,
-        variables=row.variables,
-        parameters=row.parameters,
-        expected=options.expected(row.item_id, row.expected),
-        tags=list(dict.fromkeys([*options.tags, *row.tags]))[:MAX_TAGS],
-        prompt_config_id=row.prompt_config_id,
-        prompt_version=row.prompt_version,
-        source_request_id=row.source_request_id,
-        session_hash=row.session_hash,
-        retained_from=row.retained_from,
-    )
+    tags = list(dict.fromkeys([*options.tags, *row.tags]))[:MAX_TAGS]
+    return seen_as(NewItem, row, expected=options.expected(row.item_id, row.expected), tags=tags)
 
 
-def _found(project_id: UUID, keys: Sequence[RequestCursor], known: Iterable[UUID], options: Options) -> Found:
+def _found(project_id: UUID, keys: Sequence[Keyed], known: Iterable[UUID], options: Options) -> Found:
     found, there = Found(), set(known)
     fresh = [key for key in keys if key.request_id not in there]
     found.left_out[LeftOut.ALREADY_THERE] += len(keys) - len(fresh)
@@ -138,8 +130,8 @@ def _found(project_id: UUID, keys: Sequence[RequestCursor], known: Iterable[UUID
     return found
 
 
-def _add_items(found: Found, project_id: UUID, keys: Sequence[RequestCursor], options: Options) -> None:
-    rows = {row.request_id: row for row in get_requests(project_id, [(key.ts, key.request_id) for key in keys])}
+def _add_items(found: Found, project_id: UUID, keys: Sequence[Keyed], options: Options) -> None:
+    rows = {row.request_id: row for row in get_requests(project_id, keys)}
     bodies = {one.request_id: one for one in bounded_bodies(project_id, keys, max_bytes=2 * MAX_ITEM_BYTES)}
     for key in keys:
         row, body = rows.get(key.request_id), bodies.get(key.request_id)
@@ -166,7 +158,6 @@ def _made(row: RequestRow, bodies: BoundedBodies, options: Options) -> NewItem |
 
 
 def _described(row: RequestRow, body: Mapping[str, Any], bodies: BoundedBodies, options: Options) -> dict[str, Any]:
-    """Returns what the item of a request has, as `read_item` takes it."""
     config_id = row.prompt_config_id
     return {
         "messages": body.get("messages"),
@@ -181,7 +172,6 @@ def _described(row: RequestRow, body: Mapping[str, Any], bodies: BoundedBodies, 
 
 
 def _answer(response: str) -> str | None:
-    """Returns the text of an answer; None for one without text, as a call of tools."""
     body = decode_body(response) if response else None
     choices = body.get("choices") if isinstance(body, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None

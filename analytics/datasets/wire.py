@@ -1,5 +1,3 @@
-"""The JSON of data sets."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -9,6 +7,7 @@ from uuid import UUID
 from analytics.datasets.services import Added
 from analytics.models.datasets import Dataset, DatasetItem, DatasetVersion
 from analytics.wire.texts import without
+from core.wire.shown import shown_as
 
 ITEM_TEXTS = ("messages", "variables", "parameters", "expected", "preview")
 
@@ -65,59 +64,21 @@ class AddedItems(TypedDict):
 
 
 def dataset_entry(row: Dataset) -> DatasetEntry:
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "description": row.description,
-        "version": row.version,
-        "retention": row.retention,  # type: ignore[typeddict-item]  # the column holds one of DatasetRetention
-        "item_count": row.item_count,
-        "erased_items": row.erased_items,
-        "expired_items": row.expired_items,
-        "created_by": row.created_by,
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-    }
+    return shown_as(DatasetEntry, row)
 
 
 def version_entry(row: DatasetVersion) -> DatasetVersionEntry:
-    return {
-        "version": row.number,
-        "action": row.action,  # type: ignore[typeddict-item]  # the column holds one of DatasetAction
-        "items": row.items,
-        "created_by": row.created_by,
-        "created_at": row.created_at,
-    }
+    return shown_as(DatasetVersionEntry, row, version=row.number)
 
 
 def item_entry(row: DatasetItem) -> DatasetItemEntry:
-    return {
-        "id": row.item_id,
-        "position": row.position,
-        "added_in": row.added_in,
-        "removed_in": row.removed_in,
-        "messages": row.messages,
-        "variables": row.variables,
-        "parameters": row.parameters,
-        "expected": row.expected,
-        "tags": row.tags,
-        "preview": row.preview,
-        "source_request_id": row.source_request_id,
-        "prompt_config_id": row.prompt_config_id,
-        "prompt_version": row.prompt_version,
-    }
+    return shown_as(DatasetItemEntry, row, id=row.item_id, preview=row.preview)
 
 
 def item_without_texts(row: DatasetItem) -> dict[str, Any]:
-    """Returns an entry as readers without content see it."""
     return without(ITEM_TEXTS, item_entry(row))
 
 
 def added_entry(added: Added) -> AddedItems:
-    left_out: LeftOutRequests = {
-        "already_there": added.left_out.get("already_there", 0),
-        "no_text": added.left_out.get("no_text", 0),
-        "too_large": added.left_out.get("too_large", 0),
-        "unreadable": added.left_out.get("unreadable", 0),
-    }
-    return {"added": added.items, "left_out": left_out, "dataset": dataset_entry(added.dataset)}
+    left_out = {name: added.left_out.get(name, 0) for name in LeftOutRequests.__annotations__}
+    return shown_as(AddedItems, added, added=added.items, left_out=left_out, dataset=dataset_entry(added.dataset))

@@ -1,6 +1,6 @@
-"""Erases again what was deleted before: a restored request log may be from before some of the deletions.
+"""Erases deleted subjects again after a restore: a restored request log may be older than some deletions.
 
-A deletion that is closed has kept the SHA-256 of its id alone, so that subjects are found in the log by their hashes.
+A closed deletion keeps only the SHA-256 of its id, so subjects are found in the log by their hashes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ _COPIES: dict[str, type[Score | Feedback]] = {"scores": Score, "feedback": Feedb
 
 @dataclass(frozen=True)
 class Tombstone:
-    """The record of a deletion that was carried out: of a session or a request."""
-
     id: UUID
     project_id: UUID
     kind: str
@@ -52,14 +50,15 @@ class Tombstone:
 
 
 def tombstones() -> Iterator[Tombstone]:
-    """Yields those of this database."""
     names = Tombstone.__dataclass_fields__
     yield from (Tombstone(*row) for row in Deletion.objects.order_by("pk").values_list(*names).iterator())
 
 
 def erase_again(found: Iterable[Tombstone], *, log: bool, done: Callable[[int], object]) -> int:
-    """Erases what there is of these subjects, in the request log too with `log`, and writes the deletions down that
-    this database does not know; returns the number of requests that were there. Raises the errors of the store."""
+    """Erases these subjects, in the request log too with `log`, and records the deletions that this database lacks.
+
+    Returns the number of requests erased. Raises the errors of the store.
+    """
     projects = set(Project.objects.values_list("pk", flat=True))
     known = sorted({one for one in found if one.project_id in projects}, key=_group)
     requests = 0
@@ -73,8 +72,10 @@ def erase_again(found: Iterable[Tombstone], *, log: bool, done: Callable[[int], 
 
 
 def withdraw_copies(since: datetime) -> int:
-    """Deletes copies of scores and feedback that the SQL database does not have, and has those copied again that were
-    made or changed after `since`; returns the number deleted. Raises the errors of the store."""
+    """Deletes copies of scores and feedback that are not in the SQL database, and copies later changes again.
+
+    Later means made or changed after `since`. Returns the number deleted. Raises the errors of the store.
+    """
     deleted = 0
     for table, model in _COPIES.items():
         kept = set(model.objects.values_list("pk", flat=True))
@@ -95,7 +96,6 @@ def _group(tombstone: Tombstone) -> tuple[UUID, str]:
 
 
 def _find(project_id: UUID, kind: DeletionKind, hashes: list[str]) -> dict[str, str]:
-    """Returns the ids that the request log has of these, by their hashes."""
     values = {"project": project_id, "hashes": hashes}
     return dict(client.execute(_SUBJECTS[kind], values, settings=LIMITS))
 
@@ -117,18 +117,10 @@ def _erase_some(
 
 
 def _write_down(tombstone: Tombstone, subject: str | None) -> Deletion:
-    """Returns the deletion, which is open again if its subject is there."""
-    fresh = {
-        "project_id": tombstone.project_id,
-        "kind": tombstone.kind,
-        "subject_hash": tombstone.subject_hash,
-        "requested_by": tombstone.requested_by,
-        "requested_at": tombstone.requested_at,
-        "state": DeletionState.CLOSED,
-        "look_at": None,
-    }
+    """The deletion is reopened if its subject is in the store."""
+    fresh = {**vars(tombstone), "state": DeletionState.CLOSED, "look_at": None}
     with transaction.atomic():
-        deletion, _ = Deletion.objects.get_or_create(pk=tombstone.id, defaults=fresh)
+        deletion, _ = Deletion.objects.get_or_create(id=tombstone.id, defaults=fresh)
         if subject is not None:
             deletion.subject, deletion.state, deletion.look_at = subject, DeletionState.PENDING, timezone.now()
             deletion.save(update_fields=["subject", "state", "look_at"])

@@ -1,8 +1,8 @@
-"""Makes requests anonymous, a batch at a time, each exactly once even if a process is killed on the way.
+"""Makes requests anonymous in batches, each exactly once even if a process is killed on the way.
 
-The content of a batch is stored before its first step. Its rows enter `anonymised` under the batch's id as their token,
-so that a repeated try counts them once; only then the originals are deleted. A try skips the steps that are already
-done: rows that are gone are not read again, and figures that are right are left alone.
+A batch's content is stored before its first step. Its rows enter `anonymised` with the batch's id as the insert token,
+so a retry counts them once; only then the originals are deleted. A retry skips finished steps: it does not read deleted
+rows again, and leaves correct figures alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from analytics.clickhouse import client
+from analytics.clickhouse.late_figures import settle
 from analytics.clickhouse.rollups import list_rollups
 from analytics.deletion.references import QUOTING, add_references, next_references, note_searched, parameters_of
 from analytics.deletion.subject import Subject, spans_of
-from analytics.deletion.vocabulary import Piece, forget_words, pieces_of, subtract_words
+from analytics.deletion.texts import delete_texts
 from analytics.errors import RepairBusyError
 from analytics.models import Deletion, DeletionBatch
 from analytics.reconciliation.comparison import LIMITS
@@ -37,8 +38,7 @@ _REQUESTS_AT_ONCE = 10_000
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The requests of a batch: their ids, the range of time in which they were made, and the keys of the figures that
-    name them. `pieces` are those in which the words of their texts are subtracted, None before they are known."""
+    """The requests of a batch, their time range, and the keys of the figures that name them."""
 
     ids: tuple[UUID, ...]
     first: datetime
@@ -46,7 +46,6 @@ class Plan(msgspec.Struct, frozen=True):
     drop_dates: tuple[date, ...]
     sessions: tuple[str, ...]
     users: tuple[str, ...]
-    pieces: tuple[Piece, ...] | None = None
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -64,13 +63,11 @@ _IN_BATCH = """project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
 
 
 def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
-    """Plans a batch of the subject's next requests; returns None when there are none."""
     return _plan(deletion, subject.requests, subject.parameters) if subject.requests else None
 
 
 def plan_quotes(deletion: Deletion, started: datetime) -> DeletionBatch | None:
-    """Plans a batch of requests that quote what was erased; returns None when nothing has been found since `started`
-    by any of the references."""
+    """Plans a batch of requests that quote what was erased; None once every reference was searched since `started`."""
     while references := next_references(deletion, started):
         searched_at = timezone.now()
         batch = _plan(deletion, QUOTING, parameters_of(deletion, references))
@@ -100,16 +97,17 @@ def _plan(deletion: Deletion, where: str, parameters: Mapping[str, Any]) -> Dele
 
 
 def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool = False) -> int:
-    """Runs all steps from the first that is not done; returns the number of requests in the batch.
+    """Runs the remaining steps and returns the number of requests in the batch.
 
-    The first try does not compare figures before it repairs them: they still name requests that have just been deleted.
-    Raises the errors of the store, and RepairBusyError when figures keep changing; the batch stays then.
+    The first try repairs figures without comparing them: they still name requests that have just been deleted. The
+    errors of the store, and RepairBusyError when figures keep changing, leave the batch for a retry.
     """
     plan = msgspec.convert(batch.plan, Plan)
+    # The requests lose their rows, from which their late figures are made.
+    settle()
     scope = {**plan.scope, "project": project_id}
-    subtract_words(_IN_BATCH, scope, plan.ids, _pieces(batch, plan, scope), token=f"vocabulary-{batch.pk}")
-    delete_where("payloads", _IN_BATCH, scope)
-    forget_words(project_id)
+    if _count("payloads", _IN_BATCH, scope):
+        delete_texts(project_id, _IN_BATCH, scope, token=f"texts-{batch.pk}")
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
     sql = f"SELECT {', '.join(ANONYMISED)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
     rows = client.execute(sql, scope, settings=LIMITS, fresh=("requests",))
@@ -120,22 +118,15 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     return len(plan.ids)
 
 
-def _pieces(batch: DeletionBatch, plan: Plan, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
-    """Returns the pieces of the batch's texts, which are stored before the first of them is subtracted."""
-    if plan.pieces is not None:
-        return plan.pieces
-    pieces = pieces_of(_IN_BATCH, scope, plan.ids)
-    batch.plan = msgspec.to_builtins(msgspec.structs.replace(plan, pieces=pieces))
-    batch.save(update_fields=["plan"])
-    return pieces
-
-
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
-    """Deletes rows and returns their number. When no row matches, it costs one count."""
-    counting = f"SELECT count() FROM {table} WHERE {where}"
-    ((count,),) = client.execute(counting, parameters, settings=LIMITS, fresh=(table,))
+    count = _count(table, where, parameters)
     if count:
         client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)
+    return count
+
+
+def _count(table: str, where: str, parameters: dict[str, Any]) -> int:
+    ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, LIMITS, fresh=(table,))
     return int(count)
 
 
@@ -157,7 +148,7 @@ def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> N
 
 
 def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Returns anonymous rows: new ids of the same times, and new unit numbers that stay equal where they were."""
+    """Gives new ids with the same times, and new unit numbers that stay equal where they were equal."""
     request_id, ts, unit = (ANONYMISED.index(name) for name in ("request_id", "ts", "alloc_unit"))
     salt = secrets.token_bytes(32)
     made = []
@@ -170,13 +161,12 @@ def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 
 def _new_id(ts: datetime) -> UUID:
-    """Returns a new UUIDv7 of the request's own time (RFC 9562, 5.7)."""
     milliseconds = int(ts.timestamp() * 1000)
     return UUID(int=milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
 
 
 def _unlinked(unit: int, salt: bytes) -> int:
-    """Returns another number for an allocation unit; 0 means that the request was not allocated, and stays."""
+    """Returns another number for an allocation unit. 0 stays: the request was not allocated."""
     if not unit:
         return 0
     return int.from_bytes(hashlib.blake2b(unit.to_bytes(8, "big"), key=salt, digest_size=8).digest(), "big") or 1

@@ -1,8 +1,8 @@
-"""Finds the requests that quote what was deleted: a judge's, and an experiment's, which name it by their attributes.
+"""Finds requests that quote what was deleted: a judge's and an experiment's, which name it in their attributes.
 
-A deletion keeps the ids of all requests that it erased, and those that apps above add, for as long as late records may
-arrive. Requests that quote are erased like its own, so that their ids are known too: a judge of an answer of an
-experiment is found by the answer's request.
+A deletion keeps the ids of all requests that it erased, and those that apps above add, while late records may still
+arrive. Quoting requests are erased and remembered in the same way: a judge of an experiment's answer is found by the
+answer's request.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ QUOTING = f"""project_id = {{project:UUID}} AND source IN {SOURCES}
 
 
 def add_references(deletion: Deletion, references: Iterable[str | UUID], since: datetime) -> None:
-    """Notes ids by which requests made from `since` on may name what the deletion erases. Those it knows are left."""
+    """Notes ids that requests made from `since` on may name. Skips ids that are noted already."""
     rows = [DeletionReference(deletion=deletion, reference=str(one), since=since) for one in references]
     DeletionReference.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_ROWS_AT_ONCE)
 
 
 def next_references(deletion: Deletion, started: datetime) -> Sequence[DeletionReference]:
-    """Returns references that were not searched for since `started`; those that never were come first."""
     unsearched = deletion.references.exclude(searched_at__gte=started)
     return list(unsearched.order_by(F("searched_at").asc(nulls_first=True), "pk")[:_AT_ONCE])
 
 
 def parameters_of(deletion: Deletion, references: Sequence[DeletionReference]) -> dict[str, Any]:
-    """Returns the parameters of `QUOTING`. What was recorded before the last search was found by it."""
+    """Returns the parameters of `QUOTING`. Only records newer than the last search are read."""
     since = min(one.since for one in references)
     searched = [one.searched_at for one in references if one.searched_at is not None]
     recorded = min(searched) if len(searched) == len(references) else since

@@ -1,5 +1,3 @@
-"""Reads what was deleted."""
-
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -11,7 +9,7 @@ from analytics.models import Deletion, DeletionKind
 
 
 def when_deleted(project_ids: Collection[UUID], request_id: UUID) -> datetime | None:
-    """Returns when the deletion of a request was asked for in one of these projects; None if it never was."""
+    """Returns when the deletion was requested in one of these projects; None if it never was."""
     of_this = {"kind": DeletionKind.REQUEST, "subject_hash": id_hash(str(request_id))}
     found = Deletion.objects.filter(project_id__in=project_ids, **of_this).order_by("-requested_at").first()
     return found.requested_at if found is not None else None

@@ -1,12 +1,12 @@
-"""Deletes a session or a request, or an item of a data set: its texts, and everything that identifies a person.
+"""Deletes a session, a request or a data set's item: its texts, and everything that identifies a person.
 
-The request to delete is stored first. From then on nobody sees a session (`analytics.queries.visible`), and the caller
-has its answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller
-has its answer; if something fails on the way, the same task continues. The task also looks for late records for some
-days: they may have waited on a disk while the data was erased.
+The deletion is stored first. From then on a session is hidden (`analytics.queries.visible`) and the caller has its
+answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller has its
+answer; after a failure the same task continues. The task also looks for late records for some days: they may have
+waited on a disk while the data was erased.
 
-What quotes the subject goes with it: requests of judges and experiments (`analytics.deletion.references`), and what
-apps above keep (`analytics.deletion.signals`).
+Whatever quotes the subject is deleted too: requests of judges and experiments (`analytics.deletion.references`), and
+data of apps above (`analytics.deletion.signals`).
 
 The anonymous account stays: time, model, tokens, cost, outcome. Sums of cost and budgets do not change.
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -69,7 +68,7 @@ WHERE {requests} AND trace_id != '' GROUP BY project_id, session_id, trace_id
 
 
 def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
-    """Deletes the session's data up to now: it is hidden when this returns, and erased afterwards.
+    """Hides the session's data up to now before it returns; a task erases the data afterwards.
 
     Raises NotFoundError, and the errors of the store.
     """
@@ -93,8 +92,10 @@ def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
 
 
 def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
-    """Deletes one request, which is erased when this returns. Raises NotFoundError, and the errors of the store: the
-    deletion is finished in the background then."""
+    """Erases one request before it returns.
+
+    Raises NotFoundError, and the errors of the store: a task then finishes the deletion.
+    """
     subject = request_subject(project_id, request_id)
     subject_hash = id_hash(str(request_id))
     is_known = (
@@ -118,8 +119,11 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
 
 
 def delete_dataset_item(dataset: Dataset, item_id: UUID, *, actor: str) -> None:
-    """Deletes an item from every version of its data set, and what quotes it: texts in the database before this
-    returns, requests of the log within seconds. Raises DatasetItemNotFoundError."""
+    """Deletes an item from every version of its data set, and what quotes it.
+
+    Texts in the database are gone when this returns, requests in the log within seconds. Raises
+    DatasetItemNotFoundError.
+    """
     with transaction.atomic():
         datasets.erase_item(dataset, item_id)
         nothing = Subject("", "", "", {})
@@ -129,13 +133,15 @@ def delete_dataset_item(dataset: Dataset, item_id: UUID, *, actor: str) -> None:
 
 
 def continue_deletion(deletion: Deletion) -> int:
-    """Erases what there is of the subject now; returns the number of its requests. Raises the errors of the store."""
     return _look(deletion, timezone.now())
 
 
 def forget_in_database(deletion: Deletion) -> None:
-    """Deletes what the SQL database itself has of a subject: feedback, comments, assignments, items of data sets, and
-    what apps above keep; of a session what it received before the deletion."""
+    """Deletes the subject's data in the SQL database: feedback, comments, assignments, data set items, data of apps
+    above.
+
+    Of a session, only what it received before the deletion.
+    """
     project_id, subject_hash, until = deletion.project_id, deletion.subject_hash, deletion.requested_at
     if deletion.kind == DeletionKind.ITEM:
         return
@@ -150,9 +156,15 @@ def forget_in_database(deletion: Deletion) -> None:
     delete_discussions_of_hashes(project_id, SubjectKind(deletion.kind), [subject_hash])
 
 
+def is_any_due() -> bool:
+    return Deletion.objects.filter(look_at__lte=timezone.now()).exists()
+
+
 def finish_due(now: datetime | None = None) -> int:
-    """Continues every deletion that is due; returns the number of requests found. It never raises for a store that is
-    away: the deletions wait."""
+    """Continues every due deletion and returns the number of requests found.
+
+    Never raises for an unreachable store: the deletions wait.
+    """
     moment = now or timezone.now()
     found = 0
     for deletion in Deletion.objects.filter(look_at__lte=moment).order_by("look_at")[:_DUE_AT_ONCE]:
@@ -186,29 +198,17 @@ def _not_found(kind: DeletionKind) -> NotFoundError:
     return NotFoundError(f"There is no such {kind.value} in this project.", code=f"{kind.value}_not_found")
 
 
-@dataclass(frozen=True)
-class _Request:
-    request_id: UUID
-
-
-@dataclass(frozen=True)
-class _Found:
-    found: int
-
-
 def _requests_of(subject: Subject) -> list[UUID]:
-    """Returns the ids of the subject's visible requests, up to a maximum."""
     sql = f"SELECT request_id FROM requests WHERE {subject.requests} LIMIT {_MAX_REQUESTS_AT_ONCE}"
-    rows = visible.query(sql, subject.parameters, row=_Request, name="deletion.requests", database_settings=LIMITS)
-    return [row.request_id for row in rows]
+    return visible.query(sql, subject.parameters, row=UUID, name="deletion.requests", database_settings=LIMITS)
 
 
 def _has_telemetry(subject: Subject) -> bool:
     return any(
         visible.query(
-            f"SELECT 1 AS found FROM {table} WHERE {where} LIMIT 1",
+            f"SELECT 1 FROM {table} WHERE {where} LIMIT 1",
             subject.parameters,
-            row=_Found,
+            row=int,
             name="deletion.telemetry",
             database_settings=LIMITS,
         )
@@ -222,7 +222,6 @@ def _has_telemetry(subject: Subject) -> bool:
 
 
 def _look(deletion: Deletion, now: datetime) -> int:
-    """Erases the subject's data that exists now; returns the number of its requests, with those that quote it."""
     started = timezone.now()
     with repair_lease(deletion.project_id) as renew:
         found = 0
@@ -252,8 +251,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
 
 
 def _forget_late(deletion: Deletion) -> None:
-    """Deletes what the SQL database has got of the subject since the deletion was asked for. What is said of a session
-    that goes on is new, and stays."""
+    """Deletes what the SQL database has received since the deletion. New data of a session that goes on stays."""
     if deletion.kind == DeletionKind.SESSION:
         until = deletion.requested_at
         datasets.delete_items_of_session(deletion.project_id, deletion.subject_hash, until)
@@ -265,7 +263,6 @@ def _forget_late(deletion: Deletion) -> None:
 
 
 def _forget_requests(deletion: Deletion, request_ids: Sequence[UUID | str]) -> None:
-    """Deletes what the SQL database has of requests, but for items of review queues."""
     # Tasks come before scores: one that is being stored is deleted then, and none comes after.
     forget_tasks_of(deletion.project_id, request_ids)
     delete_scores_of(deletion.project_id, request_ids)
@@ -278,7 +275,6 @@ def _forget_requests(deletion: Deletion, request_ids: Sequence[UUID | str]) -> N
 
 
 def _tell(deletion: Deletion, erased: Erased) -> None:
-    """Has the apps above delete what they keep, and notes where the request log quotes it."""
     with transaction.atomic():
         for _, quotes in subject_erased.send(Deletion, erased=erased):
             if isinstance(quotes, Quotes):
@@ -302,7 +298,7 @@ def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = Fa
 
 
 def _delete_beside(subject: Subject) -> None:
-    """Deletes the subject's spans and logs. Its scores and feedback were deleted when the deletion was asked for."""
+    """Deletes spans and logs. Scores and feedback were deleted when the deletion was requested."""
     for table, keys, where in (
         ("otel_traces", "otel_session_spans", subject.spans),
         ("otel_logs", "otel_session_logs", subject.logs),
@@ -327,7 +323,7 @@ def _delete_records(table: str, keys: str, where: str, parameters: dict[str, Any
 
 
 def _close(deletion: Deletion) -> None:
-    """Closes the deletion: no more records can arrive, so that its id is erased too, and those of what quoted it."""
+    """No more records can arrive, so the ids of the subject and of what quoted it are erased too."""
     deletion.references.all().delete()
     Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", look_at=None)
     logger.info("deletion.closed deletion_id=%s", deletion.pk)

@@ -1,5 +1,3 @@
-"""The signals by which apps above delete what they keep of a subject, and say what of it they have."""
-
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
@@ -12,7 +10,7 @@ from django.dispatch import Signal
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What of a project is being erased: requests by the SHA-256 of their ids, what a session received up to `until`,
+    """Records to erase in a project: requests by the SHA-256 of their ids, what a session received up to `until`,
     and items of data sets."""
 
     project_id: UUID
@@ -24,8 +22,10 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Where the request log quotes what is erased: the ids of requests that do, and ids by which they name it. None
-    was made before `since`."""
+    """Where the request log quotes what is erased: `references` are ids of quoting requests, or ids that they name.
+
+    None was made before `since`.
+    """
 
     references: AbstractSet[str]
     since: datetime

@@ -1,5 +1,3 @@
-"""The subject of a deletion: the requests of a session up to a moment, or one request."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -54,7 +52,7 @@ def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subje
 
 
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:
-    """Returns the subject of one request. Logs name sessions only, so it has none. Its id holds its time of arrival."""
+    """Has no condition for logs, which name only sessions. The request's id holds its time of arrival."""
     arrived = arrival_of(request_id) or _EPOCH
     return Subject(_REQUEST, _REQUEST_SPANS, "", {"request": request_id, **_spans(project_id, [request_id], arrived)})
 
@@ -62,7 +60,6 @@ def request_subject(project_id: UUID, request_id: UUID) -> Subject:
 def spans_of(
     project_id: UUID, request_ids: Sequence[UUID], first: datetime, last: datetime
 ) -> tuple[str, dict[str, Any]]:
-    """Returns a condition on `otel_traces` for the gateway's own spans of requests made from `first` to `last`."""
     return _REQUEST_SPANS, _spans(project_id, request_ids, first, last)
 
 
@@ -78,7 +75,7 @@ def _spans(
 
 
 def subject_of(deletion: Deletion) -> Subject:
-    """Returns what the store has under the id itself: nothing of an item, or of a deletion whose id is forgotten."""
+    """Empty for an item, and for a deletion whose id is forgotten."""
     if deletion.kind == DeletionKind.ITEM or not deletion.subject:
         return Subject("", "", "", {"project": deletion.project_id})
     if deletion.kind == DeletionKind.SESSION:

@@ -1,99 +1,123 @@
-"""Takes the words of deleted texts out of the vocabulary that a search looks into.
+"""Takes the words of deleted texts out of the vocabulary that a search uses.
 
-A word stays for as long as another text of the project has it, which its count tells. A count that is too high costs a
-look-up; one that is too low would hide texts from searches. So the rows of a word are never removed one by one: those
-of a week are merged, and rows whose count is 0 then are removed. Such a row says nothing about a text that is stored
-meanwhile, whose words are in another row, or were counted by the merge. Texts that expire by tomorrow are not
-subtracted, because their words may have expired before them.
+A word stays while another text of the project has it: the indexes of texts are asked. A word that stays too long costs
+a look-up; one that is missing would hide texts from searches. A text that is stored while its words are removed has
+brought them before or brings them afterwards, so that the inserts that run then are waited for, and the indexes asked
+once more.
 
-Texts may have any number of different words. They are subtracted in pieces that fit into memory, and the pieces are
-fixed before the first of them: each is subtracted once, however often a deletion is broken off.
+Every step can be repeated as long as the texts to delete are there: they are deleted after their words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
-
-import msgspec
+from uuid import UUID, uuid4
 
 from analytics.clickhouse import client
-from analytics.clickhouse.text_index import WORD, WORDS
+from analytics.clickhouse.lease import wait_for_running
+from analytics.clickhouse.text_index import LONGEST, WORD_TOKENS, WORDS, WORDS_TEXT
 from analytics.reconciliation.comparison import LIMITS
+from analytics.request_log.columns import TEXTS_KEPT_DAYS
+from core.chunks import chunks
 
+TABLES = ("payloads", "shared_texts")
+_INSERTS = ("INSERT INTO ingest ", "INSERT INTO shared_texts ")
 _COLUMNS = ("project_id", "word", "week", "occurrences", "drop_date")
-_SIZES = "SELECT request_id, length(prompt) + length(completion) FROM payloads WHERE $where"
-_COUNTS = f"""
-    SELECT project_id, {WORD} AS word, toMonday(drop_date) AS week, -count() AS occurrences, max(drop_date)
-    FROM payloads ARRAY JOIN {WORDS} AS any_word
-    WHERE $where AND drop_date > toDate(now('UTC')) + 1
-    AND cityHash64(word) % {{slices:UInt32}} = {{slice:UInt32}}
-    GROUP BY project_id, word, week ORDER BY week, word
+# As the views of the vocabulary write it.
+_OCCURRENCES = 1_000_000_000
+# A server without text indexes has no vocabulary.
+_ANY = "SELECT 1 FROM vocabulary WHERE project_id = {project:UUID} LIMIT 1"
+_SIZE = "SELECT sum(length(prompt) + length(completion)) FROM $table WHERE $where"
+# The vocabulary has no longer words but the empty one, which says nothing of a text.
+_WORDS = f"""
+SELECT DISTINCT arrayJoin(arrayFilter(word -> length(word) <= {LONGEST}, {WORDS})) AS word FROM $table
+WHERE $where AND cityHash64(word) % {{slices:UInt32}} = {{slice:UInt32}}
 """
-# What was subtracted counts for itself until a merge.
-_PROJECTS = "SELECT DISTINCT project_id FROM vocabulary WHERE occurrences <= 0"
-_WEEKS = "SELECT DISTINCT week FROM vocabulary WHERE project_id = {project:UUID} AND occurrences <= 0 ORDER BY week"
-# The server leaves parts alone that it is merging already, or that have just been stored.
-_TIMES = 2
-# A megabyte has some 200,000 words at most that differ.
-_PIECE_BYTES = 1 << 20
+_OTHERS = f"""
+SELECT DISTINCT arrayJoin(arrayIntersect({WORDS}, {{words:Array(String)}})) FROM (
+    SELECT prompt, completion FROM $table
+    PREWHERE project_id = {{project:UUID}} AND hasAnyTokens({WORDS_TEXT}, {{words:Array(String)}}, '{WORD_TOKENS}')
+    WHERE NOT ($where) LIMIT 100
+)
+"""
+_IN_VOCABULARY = "project_id = {project:UUID} AND word IN {words:Array(String)}"
+# A megabyte has some 100,000 words at most that differ.
+_SLICE_BYTES = 4 << 20
+# So many are looked up in every part of an index at once.
+_ASKED_AT_ONCE = 1_000
+_DELETED_AT_ONCE = 10_000
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """A number of requests, whose words are subtracted in so many slices."""
+@dataclass(frozen=True)
+class Doomed:
+    """The texts to delete: a condition for each of `TABLES`, with the parameters of both."""
 
-    requests: int
-    slices: int
+    project_id: UUID
+    where: Mapping[str, str]
+    parameters: Mapping[str, Any]
 
-
-def pieces_of(where: str, parameters: Mapping[str, Any], ids: Sequence[UUID]) -> tuple[Piece, ...]:
-    """Returns the pieces of texts that are about to be deleted, by their sizes, in the order of the ids."""
-    found = client.execute(_SIZES.replace("$where", where), parameters, settings=LIMITS, fresh=("payloads",))
-    sizes: dict[UUID, int] = dict(found)
-    return tuple(_pieces([sizes.get(one, 0) for one in ids])) if sizes else ()
+    def fill(self, sql: str, table: str) -> str:
+        return sql.replace("$table", table).replace("$where", self.where[table])
 
 
-def subtract_words(
-    where: str, parameters: Mapping[str, Any], ids: Sequence[UUID], pieces: Sequence[Piece], *, token: str
-) -> None:
-    """Subtracts the words of texts that are about to be deleted; `where` has a parameter for the ids. A second call
-    with the same pieces and token changes nothing, though it may find some of the texts deleted."""
-    start = 0
-    for number, piece in enumerate(pieces):
-        own = {**parameters, "ids": [str(one) for one in ids[start : start + piece.requests]], "slices": piece.slices}
-        start += piece.requests
-        for index in range(piece.slices):
-            sql = _COUNTS.replace("$where", where)
-            rows = client.execute(sql, {**own, "slice": index}, settings=LIMITS, fresh=("payloads",))
-            client.insert("vocabulary", _COLUMNS, rows, token=f"{token}-{number}-{index}")
+def forget_words(doomed: Doomed, table: str) -> None:
+    """Removes the words of the table's doomed texts that no text has which stays. Idempotent."""
+    if not client.execute(_ANY, doomed.parameters, settings=LIMITS, fresh=("vocabulary",)):
+        return
+    sql = doomed.fill(_SIZE, table)
+    [(size,)] = client.execute(sql, doomed.parameters, settings=LIMITS, fresh=TABLES)
+    slices = -(-size // _SLICE_BYTES)
+    for index in range(slices):
+        own = {**doomed.parameters, "slices": slices, "slice": index}
+        sql = doomed.fill(_WORDS, table)
+        words = [word for (word,) in client.execute(sql, own, settings=LIMITS, fresh=TABLES)]
+        for some in chunks(words, _DELETED_AT_ONCE):
+            _forget(doomed, some)
 
 
-def forget_words(project_id: UUID) -> None:
-    """Removes the words that no text of the project has any more. What the server cannot merge now stays for the next
-    call, which is in the night at the latest."""
-    project = {"project": project_id}
-    for _ in range(_TIMES):
-        weeks = client.execute(_WEEKS, project, settings=LIMITS, fresh=("vocabulary",))
-        if not weeks:
-            return
-        for (week,) in weeks:
-            client.execute("OPTIMIZE TABLE vocabulary PARTITION {week:Date} FINAL", {"week": week}, LIMITS)
-        client.execute("DELETE FROM vocabulary WHERE project_id = {project:UUID} AND occurrences = 0", project, LIMITS)
+def _forget(doomed: Doomed, words: Sequence[str]) -> None:
+    kept = _of_others(doomed, words)
+    known = _in_vocabulary(doomed.project_id, words)
+    gone = known.difference(kept)
+    # What a deletion that was broken off has removed while a text with it was stored.
+    _add(doomed.project_id, kept - known)
+    if gone:
+        params = {"project": doomed.project_id, "words": sorted(gone)}
+        client.execute(f"DELETE FROM vocabulary WHERE {_IN_VOCABULARY}", params, settings=LIMITS)
+        for insert in _INSERTS:
+            wait_for_running(insert)
+        _add(doomed.project_id, _of_others(doomed, sorted(gone)))
 
 
-def forget_all_words() -> None:
-    """Removes the words that no text has any more, in all projects."""
-    for (project_id,) in client.execute(_PROJECTS, settings=LIMITS, fresh=("vocabulary",)):
-        forget_words(project_id)
+def _of_others(doomed: Doomed, words: Sequence[str]) -> set[str]:
+    return {word for some in chunks(words, _ASKED_AT_ONCE) for word in _asked(doomed, some)}
 
 
-def _pieces(sizes: Sequence[int]) -> Iterator[Piece]:
-    requests = size = 0
-    for one in sizes:
-        requests, size = requests + 1, size + one
-        if size > _PIECE_BYTES:
-            yield Piece(requests, -(-size // _PIECE_BYTES))
-            requests = size = 0
-    if size:
-        yield Piece(requests, 1)
+def _asked(doomed: Doomed, words: Sequence[str]) -> Iterator[str]:
+    left = set(words)
+    for table in TABLES:
+        sql = doomed.fill(_OTHERS, table)
+        while left:
+            params = {**doomed.parameters, "words": sorted(left)}
+            found = {word for (word,) in client.execute(sql, params, settings=LIMITS, fresh=TABLES)}
+            if not found:
+                break
+            yield from found
+            left -= found
+
+
+def _in_vocabulary(project_id: UUID, words: Sequence[str]) -> set[str]:
+    sql = f"SELECT DISTINCT word FROM vocabulary WHERE {_IN_VOCABULARY}"
+    params = {"project": project_id, "words": list(words)}
+    return {word for (word,) in client.execute(sql, params, settings=LIMITS, fresh=("vocabulary",))}
+
+
+def _add(project_id: UUID, words: Collection[str]) -> None:
+    if words:
+        expires = datetime.now(UTC).date() + timedelta(days=TEXTS_KEPT_DAYS)
+        week = expires - timedelta(days=expires.weekday())
+        rows = [(project_id, word, week, _OCCURRENCES, expires) for word in sorted(words)]
+        client.insert("vocabulary", _COLUMNS, rows, token=uuid4().hex)

@@ -1,1 +1,0 @@
-"""Comments on requests and sessions, and their assignment to members (docs/discussions.md)."""

@@ -1,4 +1,4 @@
-"""Finds the people whom a comment names: `@ann` is a member of the project, anything else stays text."""
+"""Finds the people whom a comment names: `@ann` is a member of the project; other words stay text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ _ENDS = ".+-@"
 
 
 def people_of(project_id: UUID) -> QuerySet[Any, str]:
-    """Returns the usernames of everybody who can read the project in the pages, in alphabetical order: its members, and
-    superusers."""
+    """Returns the usernames of all who can read the project in the console, members and superusers, by name."""
     may_read = Q(memberships__project_id=project_id) | Q(is_superuser=True)
     people = get_user_model().objects.filter(may_read, is_active=True, is_staff=True)
     return people.order_by("username").values_list("username", flat=True).distinct()
 
 
 def mentions_in(project_id: UUID, text: str) -> list[str]:
-    """Returns the usernames of the people whom the text names, in its order."""
     named = [spelling for found in _TOKEN.finditer(text) for spelling in _spellings(found[1])]
     if not named:
         return []
@@ -36,7 +34,7 @@ def mentions_in(project_id: UUID, text: str) -> list[str]:
 
 
 def pieces_of(text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields the text in pieces: each with the username of whom it names, or with an empty text."""
+    """Yields each piece with the username that it names, or ""."""
     done = 0
     for found in _TOKEN.finditer(text):
         name = next((one for one in _spellings(found[1]) if one in names), "")
@@ -49,7 +47,7 @@ def pieces_of(text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _spellings(token: str) -> Iterator[str]:
-    """Yields the names that a token may mean, the longest first: `ann.` is `ann` at the end of a sentence."""
+    """Yields the possible names, the longest first: `ann.` is `ann` at the end of a sentence."""
     yield token
     while token and token[-1] in _ENDS:
         token = token[:-1]

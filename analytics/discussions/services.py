@@ -1,4 +1,4 @@
-"""Changes comments and assignments. Both go when their request or session is deleted, or its retention is over."""
+"""Changes comments and assignments. Both are deleted with their request or session, or when its retention ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _BOTH: tuple[type[Comment] | type[Assignment], ...] = (Comment, Assignment)
 
 
 def add_comment(*, project_id: UUID, subject: Subject, text: str, actor: str) -> Comment:
-    """Adds a comment. Raises SubjectNotFoundError, TooManyCommentsError and the errors of the store."""
     subject_at = time_of(project_id, subject)
     if list_comments(project_id, subject).count() >= MAX_COMMENTS:
         raise TooManyCommentsError(subject.kind, MAX_COMMENTS)
@@ -47,7 +46,6 @@ def add_comment(*, project_id: UUID, subject: Subject, text: str, actor: str) ->
 def change_comment(
     *, project_id: UUID, comment_id: UUID, text: str, actor: str, is_administrator: bool = False
 ) -> Comment:
-    """Changes the text of a comment. Raises CommentNotFoundError and NotYourCommentError."""
     row = _own(project_id, comment_id, actor, is_administrator=is_administrator)
     if text != row.text:
         row.text, row.edited_by, row.edited_at = text, actor, timezone.now()
@@ -60,7 +58,6 @@ def change_comment(
 
 
 def delete_comment(*, project_id: UUID, comment_id: UUID, actor: str, is_administrator: bool = False) -> None:
-    """Deletes a comment. Raises as `change_comment` does."""
     _own(project_id, comment_id, actor, is_administrator=is_administrator).delete()
     logger.info("comment.deleted comment_id=%s actor=%s", comment_id, actor)
 
@@ -71,12 +68,12 @@ def _mention(row: Comment) -> None:
 
 
 def may_change(row: Comment, actor: str, *, is_administrator: bool) -> bool:
-    """Returns whether somebody who may edit in the project may change or delete this comment."""
+    """The actor must also have the right to edit in the project."""
     return is_administrator or row.created_by == actor
 
 
 def assign(*, project_id: UUID, subject: Subject, assignee: str, actor: str) -> tuple[Assignment, bool]:
-    """Gives a request or session to a person, with the state open; returns the assignment, and whether it is new.
+    """Opens an assignment or reopens the existing one; returns it, and whether it is new.
 
     Raises SubjectNotFoundError, NotAssignableError and the errors of the store.
     """
@@ -103,10 +100,7 @@ def assign(*, project_id: UUID, subject: Subject, assignee: str, actor: str) -> 
 def change_assignment(
     *, project_id: UUID, assignment_id: UUID, actor: str, assignee: str = "", state: str = ""
 ) -> Assignment:
-    """Gives an assignment to somebody else, or another state; empty values change nothing.
-
-    Raises AssignmentNotFoundError and NotAssignableError.
-    """
+    """Empty values change nothing. Raises AssignmentNotFoundError and NotAssignableError."""
     with transaction.atomic():
         row = get_assignment(project_id, assignment_id)
         if assignee and assignee != row.assignee:
@@ -122,24 +116,20 @@ def change_assignment(
 
 
 def delete_assignment(*, project_id: UUID, assignment_id: UUID, actor: str) -> None:
-    """Takes a request or session from whoever has it. Raises AssignmentNotFoundError."""
     get_assignment(project_id, assignment_id).delete()
     logger.info("assignment.deleted assignment_id=%s actor=%s", assignment_id, actor)
 
 
 def delete_discussions_of(project_id: UUID, kind: SubjectKind, subjects: Iterable[UUID | str]) -> int:
-    """Deletes comments and assignments of deleted requests or sessions; returns how many there were."""
     return delete_discussions_of_hashes(project_id, kind, [id_hash(str(subject)) for subject in subjects])
 
 
 def delete_discussions_of_hashes(project_id: UUID, kind: SubjectKind, hashes: Iterable[str]) -> int:
-    """Deletes comments and assignments of the subjects with these `id_hash`es; returns how many there were."""
     of_these = {"kind": kind, "subject_hash__in": list(hashes)}
     return sum(model.objects.for_project(project_id).filter(**of_these).delete()[0] for model in _BOTH)
 
 
 def delete_discussions_before(project_id: UUID, moment: datetime) -> int:
-    """Deletes comments and assignments of what was made before `moment`; returns how many there were."""
     return sum(model.objects.for_project(project_id).filter(subject_at__lt=moment).delete()[0] for model in _BOTH)
 
 

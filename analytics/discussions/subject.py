@@ -1,5 +1,3 @@
-"""The request or session that comments and an assignment are about."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,12 +11,12 @@ from analytics.identifiers import id_hash
 from analytics.models.discussions import SubjectKind
 from analytics.queries.lookup import find_session
 from analytics.queries.requests import get_request_time
-from analytics.queries.session_traces import has_traces
+from analytics.queries.traces import has_traces
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A request or session by its id, that of a request in lower case."""
+    """`id` is in lower case for a request."""
 
     kind: SubjectKind
     id: str
@@ -29,7 +27,6 @@ class Subject:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns by which rows about the subject are found."""
         return {"kind": self.kind, "subject_hash": self.hash}
 
 
@@ -42,8 +39,10 @@ def subject_session(session_id: str) -> Subject:
 
 
 def time_of(project_id: UUID, subject: Subject) -> datetime:
-    """Returns the time by which a row about the subject that is made now expires with the project's retention. Raises
-    SubjectNotFoundError, and the errors of the store."""
+    """Returns the time from which the project's retention counts for a new row about the subject.
+
+    Raises SubjectNotFoundError, and the errors of the store.
+    """
     if subject.kind == SubjectKind.REQUEST:
         made_at = get_request_time(project_id, UUID(subject.id))
     else:

@@ -1,6 +1,6 @@
-"""The definitions of evaluators, one struct a kind. A definition never changes; an edit is a further version.
+"""The definitions of evaluators, one struct for each kind. A definition never changes; an edit is a new version.
 
-The API takes the fields of the struct and keeps them as JSON. Scores are from 0, the worst, to 1, the best.
+The API takes the fields of the struct and stores them as JSON. Scores are from 0, the worst, to 1, the best.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ _Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 _Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
 _Words = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=200)]
 _Model = Annotated[str, Meta(max_length=512)]
-_MaxTokens = Annotated[int, Meta(ge=1, le=1_000_000)]
+MAX_JUDGE_TOKENS = 1_000_000
+_MaxTokens = Annotated[int, Meta(ge=1, le=MAX_JUDGE_TOKENS)]
 
 
 def compiled(pattern: str, *, ignore_case: bool) -> Any:
-    """Returns a regular expression of RE2. Raises re2.error."""
+    """Uses RE2's syntax. Raises re2.error."""
     options = re2.Options()
     options.log_errors = False  # The caller gets the error, and the pattern is no concern of the log.
     options.case_sensitive = not ignore_case
@@ -39,8 +40,8 @@ def compiled(pattern: str, *, ignore_case: bool) -> Any:
 
 
 class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """The base of all kinds. `asks_a_model`: a score costs a request of the gateway. `needs_expected`: an answer
-    without an expected one cannot be scored. `waits`: the score of an answer is known so long after it."""
+    """The base of all kinds. `asks_a_model`: each score costs a gateway request. `needs_expected`: an answer without an
+    expected one cannot be scored. `waits`: the delay until an answer's score is known."""
 
     asks_a_model: ClassVar[bool] = False
     waits: ClassVar[timedelta] = timedelta(0)
@@ -55,7 +56,6 @@ class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     @property
     def scores_alone(self) -> bool:
-        """Whether it can score an answer with neither an expected one nor another one beside it."""
         return not self.needs_expected
 
     @property
@@ -63,11 +63,11 @@ class Definition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         return EvaluatorType.LLM_JUDGE if self.asks_a_model else EvaluatorType.CODE
 
     def check(self) -> None:
-        """Raises ValidationError, which names the field, where the fields do not fit together."""
+        """Raises ValidationError, which names the field, if the fields do not fit together."""
 
 
 class JsonSchema(Definition, frozen=True, tag="json_schema"):
-    """The answer is JSON that `schema` allows; without one, the schema of its request's `response_format`."""
+    """The answer is JSON that matches `schema`; without one, the schema of its request's `response_format`."""
 
     schema: dict[str, Any] | None = None
 
@@ -85,7 +85,7 @@ class JsonSchema(Definition, frozen=True, tag="json_schema"):
 
 
 class Contains(Definition, frozen=True, tag="contains"):
-    """The answer has `value` in it, or the expected text where `value` is left out."""
+    """The answer contains `value`, or the expected text if `value` is left out."""
 
     value: _Text | None = None
     ignore_case: bool = True
@@ -97,7 +97,7 @@ class Contains(Definition, frozen=True, tag="contains"):
 
 
 class Regex(Definition, frozen=True, tag="regex"):
-    """The answer has a match of `pattern`, in the syntax of RE2, which has no backtracking."""
+    """The answer matches `pattern` somewhere. The syntax is RE2's, which never backtracks."""
 
     pattern: _Text
     ignore_case: bool = False
@@ -111,7 +111,7 @@ class Regex(Definition, frozen=True, tag="regex"):
 
 
 class Equals(Definition, frozen=True, tag="equals"):
-    """The answer is the expected one: as JSON where that is no text, else as text, without space at its ends."""
+    """The answer equals the expected one: as JSON if that is not a text, else as text without surrounding space."""
 
     ignore_case: bool = False
 
@@ -121,8 +121,10 @@ class Equals(Definition, frozen=True, tag="equals"):
 
 
 class NumericWithin(Definition, frozen=True, tag="numeric_within"):
-    """The last number of the answer differs from the expected one by `absolute` at most, or by the share `relative` of
-    it. Both left out, it must be the same."""
+    """The answer's last number differs from the expected one by at most `absolute`, or by the share `relative` of it.
+
+    Without either it must be equal.
+    """
 
     absolute: Annotated[float, Meta(ge=0)] | None = None
     relative: Annotated[float, Meta(ge=0)] | None = None
@@ -133,8 +135,10 @@ class NumericWithin(Definition, frozen=True, tag="numeric_within"):
 
 
 class ToolCall(Definition, frozen=True, tag="tool_call"):
-    """The answer calls the tool `name`, or the expected one, with arguments that hold the expected ones. `arguments`
-    says how these are compared."""
+    """The answer calls the tool `name`, or the expected one, with the expected arguments.
+
+    `arguments` says how they are compared.
+    """
 
     name: _Text | None = None
     arguments: Literal["ignored", "contained", "equal"] = "contained"
@@ -145,8 +149,6 @@ class ToolCall(Definition, frozen=True, tag="tool_call"):
 
 
 class Length(Definition, frozen=True, tag="length"):
-    """The answer has at least `minimum` and at most `maximum` words, characters or completion tokens."""
-
     unit: Literal["words", "characters", "tokens"] = "words"
     minimum: Annotated[int, Meta(ge=0)] | None = None
     maximum: Annotated[int, Meta(ge=0)] | None = None
@@ -159,22 +161,22 @@ class Length(Definition, frozen=True, tag="length"):
 
 
 class Language(Definition, frozen=True, tag="language"):
-    """The answer is in `language`, an ISO 639-1 code, or in that of the user's last text where it is left out."""
+    """The answer is in `language`, an ISO 639-1 code, or by default in the language of the user's last text."""
 
     language: Annotated[str, Meta(pattern="^[a-z]{2,3}$")] | None = None
 
 
 class Refusal(Definition, frozen=True, tag="refusal"):
-    """The answer is no refusal: the provider does not call it one, and it begins with none of the phrases. `expected`:
-    a refusal is what is wanted."""
+    """The answer is not a refusal: neither the provider nor one of the phrases at its beginning says so.
+
+    With `expected`, a refusal is wanted.
+    """
 
     phrases: _Words = []
     expected: bool = False
 
 
 class Similarity(Definition, frozen=True, tag="similarity"):
-    """The cosine of the embeddings of the answer and of the expected text, by a model for embeddings."""
-
     asks_a_model: ClassVar[bool] = True
     model: Annotated[str, Meta(min_length=1, max_length=512)]
 
@@ -184,24 +186,22 @@ class Similarity(Definition, frozen=True, tag="similarity"):
 
 
 class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A grade that a judge may give: its name, its meaning, and the score from 0 to 1 that it stands for."""
-
     name: Annotated[str, Meta(min_length=1, max_length=50)]
     meaning: _Text
     score: Annotated[float, Meta(ge=0, le=1)]
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One failure mode that a judge looks for, with two or more labels."""
-
     name: _Name
     meaning: _Text
     labels: Annotated[list[Label], Meta(min_length=2, max_length=MAX_LABELS)]
 
 
 class Judge(Definition, frozen=True, tag="judge"):
-    """A model grades the answer by up to five criteria. The score is the mean of its grades. `model` is the project's
-    `judge_model` where it is left out, `max_tokens` the longest answer of the model, its thoughts included."""
+    """A model grades the answer by up to five criteria; the score is the mean.
+
+    `model` defaults to the project's `judge_model`. `max_tokens` limits the model's answer, its thoughts included.
+    """
 
     asks_a_model: ClassVar[bool] = True
     criteria: Annotated[list[Criterion], Meta(min_length=1, max_length=MAX_CRITERIA)]
@@ -218,8 +218,10 @@ class Judge(Definition, frozen=True, tag="judge"):
 
 
 class Pairwise(Definition, frozen=True, tag="pairwise"):
-    """A model says which of two answers is better by `question`. It is asked in both orders; where these disagree, the
-    answers are alike. Only experiments compare two answers."""
+    """A model says which of two answers is better by `question`.
+
+    It is asked in both orders; a disagreement is a tie. Only experiments compare two answers.
+    """
 
     asks_a_model: ClassVar[bool] = True
     question: _Text
@@ -242,29 +244,19 @@ class UserFeedback(Definition, frozen=True, tag="user_feedback"):
         return EvaluatorType.USER
 
 
-Kind = (
-    JsonSchema
-    | Contains
-    | Regex
-    | Equals
-    | NumericWithin
-    | ToolCall
-    | Length
-    | Language
-    | Refusal
-    | Similarity
-    | Judge
-    | Pairwise
-    | UserFeedback
-)
-KINDS: Mapping[str, type[Definition]] = {str(kind.__struct_config__.tag): kind for kind in Kind.__args__}
+KINDS: Mapping[str, type[Definition]] = {str(kind.__struct_config__.tag): kind for kind in Definition.__subclasses__()}
 """The kinds by name."""
+
+
+def model_of(definition: Definition) -> str:
+    """Returns the model that the definition names; empty for none."""
+    return definition.model if isinstance(definition, Judge | Pairwise | Similarity) else ""
+
 
 _PATH = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 
 
 def read_definition(kind: str, fields: Mapping[str, Any]) -> Definition:
-    """Returns the definition that the fields of a kind give. Raises ValidationError, which names the field."""
     known = KINDS.get(kind)
     if known is None:
         raise ValidationError.of_field("kind", f"There is no such kind. There are {', '.join(KINDS)}.")
@@ -281,7 +273,6 @@ def read_definition(kind: str, fields: Mapping[str, Any]) -> Definition:
 
 
 def stored_form(definition: Definition) -> dict[str, Any]:
-    """Returns the fields of a definition, without its kind, as they are stored and shown."""
     fields: dict[str, Any] = msgspec.to_builtins(definition)
     del fields["kind"]
     return fields

@@ -1,5 +1,3 @@
-"""Reads evaluators and their versions."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,12 +9,11 @@ from analytics.evaluators.definitions import Definition, read_definition
 from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersionNotFoundError
 from analytics.models import Evaluator, EvaluatorVersion
 from analytics.models.evaluators import EvaluatorState
+from core.resources.rows import get_or_raise
 
 
 @dataclass(frozen=True, slots=True)
 class KnownVersion:
-    """A version of an evaluator with its definition read. Scores name `title`."""
-
     version_id: UUID
     evaluator_id: UUID
     name: str
@@ -30,22 +27,19 @@ class KnownVersion:
 
 
 def title_of(name: str, number: int) -> str:
-    """Returns the name of the scores that a version of an evaluator gives."""
     return f"{name}@{number}"
 
 
 def list_evaluators(project_id: UUID) -> QuerySet[Evaluator]:
-    """Returns the evaluators by name, each with the number of its newest version as `newest`."""
+    """By name, each with its newest version's number as `newest`."""
     return Evaluator.objects.for_project(project_id).order_by("name", "id").annotate(newest=Max("versions__number"))
 
 
 def list_with_versions(project_id: UUID) -> QuerySet[Evaluator]:
-    """Returns the evaluators by name, each with all of its versions, the newest first."""
     return Evaluator.objects.for_project(project_id).order_by("name", "id").prefetch_related("versions")
 
 
 def newest_versions(project_id: UUID) -> list[KnownVersion]:
-    """Returns the newest version of each active evaluator, by name."""
     numbers = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator")).order_by("-number").values("number")
     rows = EvaluatorVersion.objects.filter(
         evaluator__project_id=project_id, evaluator__state=EvaluatorState.ACTIVE, number=Subquery(numbers[:1])
@@ -54,24 +48,15 @@ def newest_versions(project_id: UUID) -> list[KnownVersion]:
 
 
 def get_evaluator(project_id: UUID, evaluator_id: UUID) -> Evaluator:
-    """Raises EvaluatorNotFoundError."""
-    row = Evaluator.objects.for_project(project_id).filter(pk=evaluator_id).first()
-    if row is None:
-        raise EvaluatorNotFoundError
-    return row
+    return get_or_raise(Evaluator.objects.for_project(project_id), EvaluatorNotFoundError, pk=evaluator_id)
 
 
 def get_with_versions(project_id: UUID, evaluator_id: UUID) -> Evaluator:
-    """Returns an evaluator with all of its versions, the newest first. Raises EvaluatorNotFoundError."""
-    row = list_with_versions(project_id).filter(pk=evaluator_id).first()
-    if row is None:
-        raise EvaluatorNotFoundError
-    return row
+    return get_or_raise(list_with_versions(project_id), EvaluatorNotFoundError, pk=evaluator_id)
 
 
 def get_version(project_id: UUID, evaluator_id: UUID, number: int | None = None) -> KnownVersion:
-    """Returns a version of an evaluator, the newest without a number. Raises EvaluatorNotFoundError and
-    EvaluatorVersionNotFoundError."""
+    """Without a number the newest. Raises EvaluatorNotFoundError and EvaluatorVersionNotFoundError."""
     rows = get_evaluator(project_id, evaluator_id).versions.select_related("evaluator").order_by("-number")
     row = rows.first() if number is None else rows.filter(number=number).first()
     if row is None:
@@ -80,7 +65,6 @@ def get_version(project_id: UUID, evaluator_id: UUID, number: int | None = None)
 
 
 def known_version(row: EvaluatorVersion) -> KnownVersion:
-    """Reads the definition of a version whose evaluator is loaded."""
     evaluator = row.evaluator
     return KnownVersion(
         version_id=row.pk,

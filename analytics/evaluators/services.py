@@ -1,5 +1,3 @@
-"""Makes evaluators and their versions, renames and archives them."""
-
 from __future__ import annotations
 
 import logging
@@ -16,7 +14,7 @@ from analytics.evaluators.own_scores import keep_scores
 from analytics.evaluators.selectors import get_evaluator
 from analytics.models import Evaluator, EvaluatorVersion
 from analytics.models.evaluators import DEFAULT_GOOD_FROM
-from core.models import Project
+from core.resources.rows import lock_project, require_room
 
 logger = logging.getLogger("analytics.evaluators")
 
@@ -26,8 +24,6 @@ MAX_VERSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """A definition as it is asked for: the fields of its kind, and the score from which an answer is good."""
-
     definition: Mapping[str, Any]
     good_from: float = DEFAULT_GOOD_FROM
 
@@ -35,14 +31,13 @@ class NewVersion:
 def create_evaluator(
     *, project_id: UUID, name: str, kind: str, first: NewVersion, actor: str, description: str = ""
 ) -> Evaluator:
-    """Makes an evaluator with its first version. Raises ValidationError, which names the field of the definition,
-    EvaluatorExistsError and TooManyEvaluatorsError."""
+    """Raises ValidationError, which names the field of the definition, EvaluatorExistsError and
+    TooManyEvaluatorsError.
+    """
     definition = read_definition(kind, first.definition)
     with transaction.atomic():
-        # Two calls at once would each find room for one more.
-        Project.objects.select_for_update().get(pk=project_id)
-        if Evaluator.objects.for_project(project_id).count() >= MAX_EVALUATORS:
-            raise TooManyEvaluatorsError(MAX_EVALUATORS, "evaluators")
+        full = TooManyEvaluatorsError(MAX_EVALUATORS, "evaluators")
+        require_room(project_id, Evaluator.objects.for_project(project_id), MAX_EVALUATORS, full)
         evaluator = _saved(
             Evaluator(project_id=project_id, name=name, kind=kind, description=description, created_by=actor)
         )
@@ -58,10 +53,12 @@ def create_evaluator(
 
 
 def add_version(*, project_id: UUID, evaluator_id: UUID, new: NewVersion, actor: str) -> EvaluatorVersion:
-    """Adds a version, whose number is the next one. A definition that the newest version has already makes none: that
-    version is returned. Raises EvaluatorNotFoundError, ValidationError and TooManyEvaluatorsError."""
+    """Returns the newest version unchanged if it has this definition already.
+
+    Raises EvaluatorNotFoundError, ValidationError and TooManyEvaluatorsError.
+    """
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project_id)
+        lock_project(project_id)
         evaluator = get_evaluator(project_id, evaluator_id)
         stored = stored_form(read_definition(evaluator.kind, new.definition))
         newest = evaluator.versions.order_by("-number").first()
@@ -78,8 +75,6 @@ def add_version(*, project_id: UUID, evaluator_id: UUID, new: NewVersion, actor:
 
 
 def change_evaluator(*, project_id: UUID, evaluator_id: UUID, values: Mapping[str, Any]) -> Evaluator:
-    """Changes `name`, `description` and `state`, as far as they are given. Raises EvaluatorNotFoundError and
-    EvaluatorExistsError."""
     row = get_evaluator(project_id, evaluator_id)
     former = row.name
     for name in ("name", "description", "state"):

@@ -1,5 +1,3 @@
-"""Requests, and costs by a dimension, as comma-separated values for spreadsheets."""
-
 from __future__ import annotations
 
 import csv
@@ -30,9 +28,10 @@ _EXPORTED_BEFORE = ("request_count", "total_tokens", "total_cost_usd")
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns the rows as CSV by RFC 4180 with a line of column names, unless there are no columns.
+    """Returns CSV by RFC 4180 with a line of column names; without columns it has no such line.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay as they are."""
+    A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay unchanged.
+    """
     written = io.StringIO(newline="")
     writer = csv.writer(written)
     if columns:
@@ -47,7 +46,6 @@ def _cell(value: Any) -> Any:
 
 
 def export_table(project_id: UUID, filters: RequestFilter) -> Iterator[bytes]:
-    """Yields pieces of the table, the oldest requests first. Raises the errors of `client.query`."""
     yield to_csv([*_COLUMNS, *_ERROR], []).encode()
     for chunk in export_chunks(project_id, filters, content=False):
         yield to_csv([], (_cells(request_entry(row)) for row, _ in chunk)).encode()
@@ -61,7 +59,6 @@ def _cells(entry: RequestEntry) -> list[Any]:
 
 
 def cost_table(results: Any) -> str:
-    """Returns entries of `metrics/cost` as CSV."""
     return to_csv(
         [*_EXPORTED, *(f"previous_{name}" for name in _EXPORTED_BEFORE)],
         (
@@ -72,7 +69,6 @@ def cost_table(results: Any) -> str:
 
 
 def csv_response(name: str, text: str) -> HttpResponse:
-    """Returns the text as a file that browsers save."""
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

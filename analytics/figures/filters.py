@@ -1,5 +1,3 @@
-"""The filters and the groups that each figure has."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +21,6 @@ Filters = Mapping[str, str | Sequence[str]]
 
 
 class ScoreFilterParameters(Parameters):
-    """The filters of figures about scores."""
-
     score_name = serializers.CharField(required=False, max_length=SCORE_NAME_CHARACTERS)
     score_type = serializers.ChoiceField(required=False, choices=ScoreType.choices)
     evaluator_type = serializers.CharField(required=False, max_length=EVALUATOR_CHARACTERS)
@@ -47,7 +43,7 @@ _GROUPS: Mapping[FigureSource, Sequence[str]] = {
 
 
 def figure_named(name: str) -> Figure:
-    """Raises ValidationError for a figure that is not there, or not any more."""
+    """Raises ValidationError if the figure does not exist."""
     figure = FIGURES.get(name)
     if figure is None:
         raise ValidationError.of_field("figure", f"There is no figure {name[:MAX_NAME_CHARACTERS]!r}.")
@@ -63,13 +59,12 @@ def filters_of(figure: Figure) -> Sequence[str]:
 
 
 def values_of(filters: Filters, name: str) -> Sequence[str]:
-    """Returns the values of one filter; none for a filter that is not set."""
     given = filters.get(name, ())
     return ([given] if given else []) if isinstance(given, str) else given
 
 
 def parse_filters(figure: Figure, filters: Filters) -> Parameters:
-    """Returns the checked filters. Raises ValidationError that names the filter, also one that is not there."""
+    """Returns the checked filters. Raises ValidationError that names a filter that is wrong or does not exist."""
     kind = _FILTERS[figure.source]
     unknown = sorted(set(filters) - set(filters_of(figure)))
     if unknown:

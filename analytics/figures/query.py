@@ -1,5 +1,3 @@
-"""A saved question for a figure, and its answers: one value, a value for each key of a group, or values over time."""
-
 from __future__ import annotations
 
 import math
@@ -33,8 +31,8 @@ Values = Sequence[float | None]
 class FigureQuery:
     """A figure of the requests or scores that match `filters`, split by `group_by` unless that is empty.
 
-    `filters` are those of `listRequests` or of the figures about scores, by name, as an address has them: a text, or a
-    list of texts for one that is given several times. `tag` is the name of the metadata of `group_by` "metadata".
+    `filters` are those of `listRequests` or of the figures about scores, by name, as in a URL: a text, or a list of
+    texts for a repeated one. `tag` is the name of the metadata when `group_by` is "metadata".
     """
 
     figure: str
@@ -47,8 +45,7 @@ class FigureQuery:
 
     @classmethod
     def from_json(cls, given: Any) -> FigureQuery:
-        """Returns the question. Raises ValidationError that names the field, also for a figure, a group or a filter
-        that is not there any more."""
+        """Raises ValidationError, which names the field, also if a figure, group or filter does not exist."""
         if not isinstance(given, Mapping):
             raise ValidationError.of_field("query", "Must be an object.")
         for name in given:
@@ -64,7 +61,6 @@ class FigureQuery:
         return query
 
     def check(self) -> None:
-        """Raises ValidationError that names the field which cannot be answered."""
         figure = figure_named(self.figure)
         if self.group_by and self.group_by not in groups_of(figure):
             there_are = ", ".join(groups_of(figure))
@@ -100,15 +96,13 @@ def _texts(given: Any) -> Filters:
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of the asked figures for one key of a group; the key is empty without a group."""
-
     key: str
     values: Values
 
 
 @dataclass(frozen=True)
 class Series:
-    """The values of one figure for one key, one of each interval; None where there was nothing to measure."""
+    """One value for each interval; None if there was nothing to measure."""
 
     figure: str
     key: str
@@ -123,8 +117,10 @@ class SeriesOverTime:
 
 
 def value_of(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> float | None:
-    """Returns the figure over the whole range, whatever the query is split by; None with nothing to measure. Raises
-    ValidationError, and the errors of the analytics store."""
+    """Ignores `group_by`. Returns None with nothing to measure.
+
+    Raises ValidationError, and the errors of the analytics store.
+    """
     [total] = values_of(project_id, replace(query, group_by="", tag=""), [query.figure], time_range)
     return total.values[0]
 
@@ -132,8 +128,11 @@ def value_of(project_id: UUID, query: FigureQuery, time_range: TimeRange) -> flo
 def values_of(
     project_id: UUID, query: FigureQuery, figures: Sequence[str], time_range: TimeRange, *, limit: int = MAX_TOP
 ) -> list[KeyValues]:
-    """Returns the values of several figures of one source, those of `query.figure` aside: of the keys with the largest
-    first figure, or in total without a group. Raises as `value_of` does."""
+    """Returns `figures`, all of one source, instead of `query.figure`: for the keys with the largest first figure, or
+    in total without a group.
+
+    Raises as `value_of` does.
+    """
     named = _figures(figures)
     rows = _keys(project_id, query, named, time_range, limit)
     if not rows and not query.group_by:
@@ -150,8 +149,10 @@ def series_of(
     interval: Interval | None = None,
     top: int = DEFAULT_TOP,
 ) -> SeriesOverTime:
-    """Returns the figure over time, or `figures`: a series for each of the `top` keys of a group. Without `interval`
-    the length of the range decides which one. Raises as `value_of` does."""
+    """Returns `figures`, by default `query.figure`: a series for each of the `top` keys of a group.
+
+    Without `interval` the length of the range decides. Raises as `value_of` does.
+    """
     named = _figures(figures or [query.figure])
     chosen = interval or interval_of(time_range)
     end = max(time_range.start, min(time_range.end, datetime.now(UTC)))
@@ -181,8 +182,7 @@ def _figures(names: Sequence[str]) -> list[Figure]:
 def _keys(
     project_id: UUID, query: FigureQuery, figures: Sequence[Figure], time_range: TimeRange, limit: int
 ) -> list[MeasuredRow]:
-    """Returns the rows of the keys with the largest first figure. A key that adds nothing to a sum is left out, as is
-    success among the codes of errors."""
+    """Leaves out keys that add nothing to a sum, and success among error codes. Largest first figure first."""
     rows = _measure(project_id, query, figures, time_range, None, limit=limit)
     return [row for row in rows if row.values[0] or not (query.group_by and figures[0].is_sum)]
 

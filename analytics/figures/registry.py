@@ -1,5 +1,3 @@
-"""The figures of a project that can be charted and watched, by the names that the API's answers have."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -17,15 +15,13 @@ class FigureUnit(StrEnum):
 
 
 class FigureSource(StrEnum):
-    """The kind of rows that a figure is measured on, which decides its filters and groups."""
-
     REQUESTS = "requests"
     SCORES = "scores"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure. `is_sum` is true if parts add up to the whole, and nothing to measure means 0."""
+    """`is_sum`: parts add up to the whole, and nothing to measure means 0."""
 
     name: str
     label: str

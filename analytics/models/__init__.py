@@ -60,14 +60,12 @@ class ScoreType(models.TextChoices):
 
 
 class CopiedTable(models.TextChoices):
-    """The tables of ClickHouse that hold copies of scores and feedback."""
-
     SCORES = "scores"
     FEEDBACK = "feedback"
 
 
 class Requests(models.Model):
-    """The request log as the admin lists it. There is no such table: the pages of `console.requests` ask ClickHouse."""
+    """The request log as the admin lists it. It has no table: the pages of `console.requests` query ClickHouse."""
 
     class Meta:
         managed = False
@@ -82,7 +80,7 @@ class Requests(models.Model):
 class Score(models.Model):
     """One evaluation of one request by a model, a program or a person.
 
-    `request_id` is what the client sent: the request may still be on its way to the store, or may not exist.
+    `request_id` is what the client sent: the request may not be in the store yet, or may not exist.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -134,11 +132,11 @@ class Score(models.Model):
 
 
 class Feedback(models.Model):
-    """A person's feedback on a session, or on the answer to one of its requests: a rating of 1 to 5, a text, that the
-    answer was edited before it was used, or several of these. All of it is kept.
+    """A person's feedback on a session or an answer: a rating of 1 to 5, a text, an edit before use, or several of
+    these.
 
-    The request may still be on its way to the store when the feedback comes. One that turns out to be another session's
-    is not named any more (`analytics.scores.sync`).
+    Every piece is kept. The request may reach the store after the feedback. If it turns out to be another session's,
+    the feedback no longer names it (`analytics.scores.sync`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -200,8 +198,6 @@ class CopyWithdrawal(models.Model):
 
 
 class RepairLease(models.Model):
-    """The lease of one project's repair in ClickHouse: its holder, and the time until which it excludes others."""
-
     project_id = models.UUIDField(primary_key=True)
     holder = models.UUIDField(null=True)
     expires_at = models.DateTimeField(default=timezone.now)
@@ -214,15 +210,14 @@ class RepairLease(models.Model):
 
 
 class ListPage(models.TextChoices):
-    """The pages of lists whose filters, order and columns can be saved as a view."""
-
     REQUESTS = "requests"
     SESSIONS = "sessions"
 
 
 class SavedView(models.Model):
-    """A list's filters, order and columns under a name. `owner` is the actor who saved the view and alone sees it;
-    `query` is the query of the list's address, without the project and the place in the list."""
+    """Only its `owner` sees a view. `query` is the query of the list's address, without project and place in the
+    list.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="saved_views")
@@ -252,8 +247,7 @@ class DeletionKind(models.TextChoices):
 
 
 class DeletionState(models.TextChoices):
-    """The state of a deletion: `pending` while data remains; `erased` when all is gone and late records are still
-    looked for; then `closed`."""
+    """`pending` while data remains; `erased` when all is gone but late records may arrive; then `closed`."""
 
     PENDING = "pending"
     ERASED = "erased"
@@ -261,10 +255,10 @@ class DeletionState(models.TextChoices):
 
 
 class Deletion(models.Model):
-    """A request to delete a session, a request or an item of a data set, stored before anything is deleted.
+    """The deletion of a session, a request or a data set's item, stored before anything is deleted.
 
-    `subject` is the id, kept only while records of it may still arrive; `subject_hash` (SHA-256, hexadecimal) stays, so
-    that the deletion of an id can be proved.
+    `subject` is the id, kept only while records of it may still arrive. `subject_hash` (SHA-256, hexadecimal) stays as
+    proof that the id was deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -299,7 +293,7 @@ class Deletion(models.Model):
 class DeletionBatch(models.Model):
     """Requests that are made anonymous together, stored before the first step so that every try has the same ones.
 
-    The id is the token by which ClickHouse takes their anonymous rows once. `plan` has the form of
+    The id is the token by which ClickHouse deduplicates their anonymous rows. `plan` has the form of
     `analytics.deletion.batches.Plan`.
     """
 
@@ -315,8 +309,10 @@ class DeletionBatch(models.Model):
 
 
 class DeletionReference(models.Model):
-    """An id by which requests name what a deletion erases: they quote it, and go too. It is kept only while records of
-    them may still arrive."""
+    """An id that requests name when they quote what a deletion erases; they are erased too.
+
+    It is kept only while records of such requests may still arrive.
+    """
 
     deletion = models.ForeignKey(Deletion, on_delete=models.CASCADE, related_name="references")
     reference = models.CharField(max_length=64)

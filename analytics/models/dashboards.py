@@ -1,5 +1,3 @@
-"""The tables of dashboards: pages of a project that people put together from charts."""
-
 from __future__ import annotations
 
 import uuid
@@ -15,7 +13,7 @@ OWNER_CHARACTERS = 200
 
 
 class Dashboard(models.Model):
-    """A page of charts. `owner` is the actor who made it; without `is_shared` nobody else sees it."""
+    """Without `is_shared` only the `owner`, the actor who made it, sees the dashboard."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="dashboards")
@@ -45,8 +43,10 @@ class ChartKind(models.TextChoices):
 
 
 class Chart(models.Model):
-    """Saved figures of a dashboard: their names, what they are split by, and the filters of what they are measured on
-    (`analytics.figures`). They may name what is not there any more."""
+    """The figures of a chart: their names, what they are split by, and their filters (`analytics.figures`).
+
+    They may name something that was deleted since.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     dashboard = models.ForeignKey(Dashboard, on_delete=models.CASCADE, related_name="charts")

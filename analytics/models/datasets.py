@@ -1,5 +1,3 @@
-"""The tables of data sets: inputs of requests with the answers that are expected of them, in versions."""
-
 from __future__ import annotations
 
 import uuid
@@ -28,16 +26,13 @@ class DatasetRetention(models.TextChoices):
 
 
 class DatasetAction(models.TextChoices):
-    """The kind of change that made a version."""
-
     ADDED = "added"
     CHANGED = "changed"
     REMOVED = "removed"
 
 
 class Dataset(models.Model):
-    """A set of items under a name. `version` is 0 for a set that never had an item, and grows by one with each change
-    of its items."""
+    """`version` is 0 for a set that never had an item, and grows by one with each change of its items."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="datasets")
@@ -70,8 +65,6 @@ class Dataset(models.Model):
 
 
 class DatasetVersion(models.Model):
-    """A change that made a version of a data set: who added, changed or removed how many items."""
-
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     action = models.CharField(max_length=7, choices=DatasetAction)
@@ -89,9 +82,9 @@ class DatasetVersion(models.Model):
 
 
 class DatasetItem(models.Model):
-    """One item of a data set, as it is in the versions from `added_in` to the one before `removed_in`.
+    """An item, as it is in the versions from `added_in` to the one before `removed_in`.
 
-    A row never changes but in `removed_in`: a changed item has another row with the same `item_id` and `position`.
+    Only `removed_in` of a row changes: a changed item gets another row with the same `item_id` and `position`.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
@@ -146,6 +139,5 @@ class DatasetItem(models.Model):
 
 
 def tag_text(tags: Iterable[str]) -> str:
-    """Returns the stored form of tags, in their alphabetical order."""
     found = sorted(set(tags))
     return f"{_SEPARATOR}{_SEPARATOR.join(found)}{_SEPARATOR}" if found else ""

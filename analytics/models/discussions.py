@@ -1,5 +1,3 @@
-"""The tables of what people say to each other about a request or a session: comments, and who looks after it."""
-
 from __future__ import annotations
 
 import uuid
@@ -29,9 +27,9 @@ class AssignmentState(models.TextChoices):
 class Discussed(models.Model):
     """A row about one request or session of a project.
 
-    `subject` is its id, and `subject_hash` the SHA-256 of it in hexadecimal: the id of a session may be longer than an
-    index of PostgreSQL takes. `subject_at` is the time by which the row expires with its project's retention: the time
-    of the request, or that at which the row about a session was made.
+    `subject` is its id, and `subject_hash` the id's SHA-256 in hexadecimal: a session's id may be too long for an index
+    of PostgreSQL. `subject_at` decides when the row expires with its project's retention: the time of the request, or
+    when the row about a session was made.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -48,8 +46,6 @@ class Discussed(models.Model):
 
 
 class Comment(Discussed):
-    """A comment as plain text, with a Mention of each member whom it names."""
-
     text = models.TextField()
     created_by = models.CharField(max_length=ACTOR_CHARACTERS)
     created_at = models.DateTimeField(default=timezone.now)
@@ -71,13 +67,10 @@ class Comment(Discussed):
 
     @property
     def mentions(self) -> list[str]:
-        """The usernames of the members whom the comment names with `@`."""
         return [mention.username for mention in self.named.all()]
 
 
 class Mention(models.Model):
-    """A member whom a comment names."""
-
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="named")
     username = models.CharField(max_length=USERNAME_CHARACTERS)
 
@@ -92,8 +85,6 @@ class Mention(models.Model):
 
 
 class Assignment(Discussed):
-    """The member who looks after a request or session, and whether that is done."""
-
     assignee = models.CharField(max_length=USERNAME_CHARACTERS)
     state = models.CharField(max_length=4, choices=AssignmentState, default=AssignmentState.OPEN)
     assigned_by = models.CharField(max_length=ACTOR_CHARACTERS)

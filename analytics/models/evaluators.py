@@ -1,5 +1,3 @@
-"""The tables of evaluators and their versions."""
-
 from __future__ import annotations
 
 import uuid
@@ -25,7 +23,7 @@ class EvaluatorState(models.TextChoices):
 
 
 class EvaluatorType(StrEnum):
-    """Who gives the scores that come from this service; callers of the API may name others."""
+    """Who gives this service's own scores; callers of the API may name others."""
 
     CODE = "code"
     HUMAN = "human"
@@ -34,7 +32,7 @@ class EvaluatorType(StrEnum):
 
 
 class Evaluator(models.Model):
-    """A way to score answers. `kind` is one of `analytics.evaluators.definitions.KINDS` and never changes."""
+    """`kind` is one of `analytics.evaluators.definitions.KINDS` and never changes."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="evaluators")
@@ -56,9 +54,9 @@ class Evaluator(models.Model):
 
 
 class EvaluatorVersion(models.Model):
-    """A definition of an evaluator, which never changes. A score of `good_from` or more is that of a good answer.
+    """A definition that never changes. An answer with a score of `good_from` or more is good.
 
-    `labels_scored_until` and `anchors_judged_at` say how far the answers are scored that people labelled
+    `labels_scored_until` and `anchors_judged_at` say how far the labelled answers are scored
     (`analytics.evaluators.calibration.due`).
     """
 

@@ -1,5 +1,3 @@
-"""The tables of online evaluations: what is to be judged while it is served, each answer that is due, and the money."""
-
 from __future__ import annotations
 
 import uuid
@@ -18,8 +16,10 @@ JUDGE_MODEL_CHARACTERS = 200
 
 
 class EvaluationState(models.TextChoices):
-    """A paused evaluation takes no sample, and skips what is due. A deleted one is seen by nobody; its tasks stay as
-    long as the requests that they are about, since they say how much of the scores is missing."""
+    """A paused evaluation takes no sample and skips due tasks. A deleted one is hidden.
+
+    Its tasks stay as long as their requests, since they say how many of the scores are missing.
+    """
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -34,8 +34,6 @@ class TaskState(models.TextChoices):
 
 
 class SkipReason(models.TextChoices):
-    """Why an answer that was due is not asked about."""
-
     BUDGET = "budget"  # The month's money of the evaluation or of the project is spent.
     NO_TEXT = "no_text"  # Its texts are not stored, or the project does not keep texts.
     MASKED = "masked"  # A guardrail masked something in it.
@@ -46,8 +44,8 @@ class SkipReason(models.TextChoices):
 class OnlineEvaluation(models.Model):
     """An evaluator that scores a sample of the answers while they are served.
 
-    `filter` holds parameters of `GET requests` as texts. `version` is null for the newest of the evaluator. `matched`
-    takes as many answers of both arms of each rollout, and none else. Of the answers that are due a share `label_share`
+    `filter` holds parameters of `GET requests` as texts. `version` is null for the evaluator's newest. `matched` takes
+    the same number of answers from both arms of each rollout, and no others. A share `label_share` of the due answers
     is due for a person, too; null for none.
     """
 
@@ -83,7 +81,7 @@ class OnlineEvaluation(models.Model):
 class EvaluationBudget(models.Model):
     """The money of an evaluation in one month, which begins on the day `month`: a row of `core.ledger`.
 
-    From `spent_out_at` on nothing more is asked in this month.
+    From `spent_out_at` on nothing more is judged in this month.
     """
 
     evaluation = models.ForeignKey(OnlineEvaluation, on_delete=models.CASCADE, related_name="budgets")
@@ -104,18 +102,16 @@ class EvaluationBudget(models.Model):
 
 
 class EvaluationTask(models.Model):
-    """An answer that is due to be scored: made by the decision about the sample, before any score.
+    """An answer that is due to be scored. The decision about the sample makes it, before any score.
 
-    `due_at` is the end of the minute in which the request was recorded, a day later where users' feedback is waited
-    for, and `position` the first 63 bits of the hash that decided; tasks are judged in the order of both. `cost_usd` is
-    what all tries cost, with what was reserved for those whose worker died.
+    `due_at` is the end of the minute in which the request was recorded, a day later when users' feedback is awaited.
+    `position` is the first 63 bits of the hash that decided. Tasks are judged in the order of both. `cost_usd` is the
+    cost of all tries, with the reservations of workers that died.
 
-    `label_due` says that a person is to label the answer, which is decided with the sample, by a share of
-    `label_share`. `label` is what the first person said, from 0 to 1, the best, and counts in the minute of
-    `labelled_at`.
+    `label_due`, decided with the sample by `label_share`, says that a person is to label the answer. `label` is what
+    the first person said, from 0 to 1, the best, and counts in the minute of `labelled_at`.
 
-    The task of a request that was erased stays, because it is part of what was due. It has lost the request's id, in
-    whose place there is one that nothing else has.
+    The task of an erased request stays, because it is part of what was due. A random id replaces the request's.
     """
 
     id = models.BigAutoField(primary_key=True)

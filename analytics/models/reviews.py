@@ -1,5 +1,3 @@
-"""The tables of review queues and their items."""
-
 from __future__ import annotations
 
 import uuid
@@ -29,7 +27,7 @@ class QueueState(models.TextChoices):
 
 
 class ItemState(models.TextChoices):
-    """The state of an item: a skipped one has no score, and may be scored later."""
+    """A skipped item has no score, and may be scored later."""
 
     OPEN = "open"
     DONE = "done"
@@ -37,16 +35,12 @@ class ItemState(models.TextChoices):
 
 
 class RubricKind(models.TextChoices):
-    """The kind of answer that a reviewer gives; the values are those of `analytics.models.ScoreType`."""
-
     BOOLEAN = "boolean"
     NUMBER = "number"
     CATEGORY = "category"
 
 
 class ReviewQueue(models.Model):
-    """A sample of the requests that match a filter, and the rubric by which people score them."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="review_queues")
     name = models.CharField(max_length=QUEUE_NAME_CHARACTERS)
@@ -87,7 +81,6 @@ class ReviewQueue(models.Model):
 
     @property
     def last_position(self) -> int:
-        """The place of the last item, read anew each time; 0 without any."""
         return self.items.aggregate(last=models.Max("position"))["last"] or 0
 
     def scaled(self, value: float) -> float:
@@ -98,8 +91,10 @@ class ReviewQueue(models.Model):
 
 
 class ReviewItem(models.Model):
-    """One request of a queue. `ts` is the time of the request, and `position` its place in the queue from 1. `opinion`
-    says whether a first or a second person scores it."""
+    """`ts` is the time of the request, `position` its place in the queue from 1.
+
+    `opinion` says whether a first or a second person scores it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     queue = models.ForeignKey(ReviewQueue, on_delete=models.CASCADE, related_name="items")

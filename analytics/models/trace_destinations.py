@@ -1,5 +1,3 @@
-"""The tables of trace destinations, the collectors that get a project's spans, and of what became of the export."""
-
 from __future__ import annotations
 
 import uuid
@@ -17,8 +15,6 @@ ERROR_CHARACTERS = 300
 
 
 class TraceDestination(models.Model):
-    """An OTLP/HTTP collector that gets the spans of a project's requests."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="trace_destinations")
     name = models.CharField(max_length=DESTINATION_NAME_CHARACTERS)
@@ -47,10 +43,10 @@ class TraceDestination(models.Model):
 
 
 class TraceDestinationStatus(models.Model):
-    """The state of one destination's export from one host, which that host's exporter writes every few seconds.
+    """The state of one destination's export from one host, whose exporter writes it every few seconds.
 
-    `sent`, `dropped` and `rejected` count spans since the host's folder was made: taken by the collector, given up on
-    by the exporter, and refused within a batch that the collector took otherwise.
+    The counts run since the host's folder was made: `sent` spans were taken by the collector, `dropped` given up by the
+    exporter, `rejected` refused within a batch that the collector took otherwise.
     """
 
     destination = models.ForeignKey(TraceDestination, on_delete=models.CASCADE, related_name="statuses")

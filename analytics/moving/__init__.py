@@ -1,1 +1,1 @@
-"""Brings the rows of a request log of one server into the tables of another mode, in another database there."""
+"""Moves the rows of a single server's request log into the tables of another mode, in another database there."""

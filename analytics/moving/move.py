@@ -1,15 +1,15 @@
 """Moves a request log of one server into the tables of another mode, partition by partition.
 
-Records wait in the spools meanwhile, those of hosts with the old settings and those of hosts with the new ones: the
-tables that take them, `ingest` and `anonymised`, are taken away in both databases, as by a migration that copies. In
-the old one they stay away, under a name that says where the rows are and since when, so that no record comes into a
-database that is not read any more.
+Records meanwhile wait in the spools, of hosts with the old settings and with the new ones: as in a migration that
+copies, the tables that take them, `ingest` and `anonymised`, are renamed away in both databases. In the old one they
+stay away, under a name that says where the rows are and since when, so that no record enters a database that nobody
+reads.
 
-What takes rows past `ingest` goes on: spans and logs of applications, scores and feedback. Their tables keep one of
-several rows with the same key, so that a partition of them may be copied at any time again. Each further run of the
-command does so with those that have changed since the old database was closed.
+Writes that bypass `ingest` go on: spans and logs of applications, scores and feedback. Their tables keep one of several
+rows with the same key, so their partitions can be copied again at any time. Each further run does so with partitions
+that have changed since the old database was closed.
 
-Every other partition is there whole, or it is emptied and copied again. So a move that broke off is run again.
+Any other partition is either complete, or emptied and copied again. So an interrupted move is simply run again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from enum import Enum, auto
 
 from analytics.clickhouse import client
 from analytics.clickhouse.address import database
+from analytics.clickhouse.late_figures import settle_closed
 from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
 from analytics.clickhouse.migrator import missing_migrations
 from analytics.clickhouse.topology.checks import require_fit
@@ -63,7 +64,7 @@ class _State(Enum):
 
 @dataclass(frozen=True)
 class Moved:
-    """A partition that is there, the `number`th of `partitions`; `copied` tells whether it was copied just now."""
+    """A complete partition, the `number`th of `partitions`; `copied` says whether this run copied it."""
 
     table: str
     partition: str
@@ -73,11 +74,11 @@ class Moved:
 
 
 def move(source: str) -> Iterator[Moved]:
-    """Copies the rows of the database `source` and yields each partition that is there; then compares both databases
-    and lets records in.
+    """Copies the rows of the database `source`, yields each complete partition, compares both databases and lets
+    records in.
 
-    Raises, with nothing changed before the first partition, CannotMoveError, ImproperlyConfigured and the store's
-    errors; CannotMoveError too when rows are missing at the end.
+    Raises CannotMoveError, ImproperlyConfigured and the store's errors before the first partition, with nothing
+    changed; CannotMoveError too if rows are missing at the end.
     """
     require_fit()
     if missing := missing_migrations():
@@ -95,10 +96,10 @@ def move(source: str) -> Iterator[Moved]:
 
 
 def settle(source: str, done: Callable[[int], object]) -> int:
-    """Erases in the new database what was deleted in the old one after it was copied, and has scores and feedback
-    copied again that changed meanwhile; returns the number of requests that were erased. `done` counts deletions.
+    """Applies to the new database what changed in the old one after the copy: erases deleted data, copies scores and
+    feedback.
 
-    Raises the errors of the store.
+    Returns the number of requests erased; `done` counts deletions. Raises the errors of the store.
     """
     closed_at = datetime.strptime(_closed(source)["at"], _TIME).replace(tzinfo=UTC)
     erased = erase_again(tombstones(), log=True, done=done)
@@ -109,6 +110,8 @@ def settle(source: str, done: Callable[[int], object]) -> int:
 def _move(source: str, tables: list[Table], state: _State, lease: Lease) -> Iterator[Moved]:
     if state is not _State.TAKES_RECORDS:
         _close_gates(source)
+        # Figures that are still to be made of rows would be made in both databases.
+        settle_closed(source)
     chosen = [table for table in tables if table.replaces or state is not _State.TAKES_RECORDS]
     # Rows of tables that replace go on coming, so that those count which were there before the table was copied.
     before = {table: table.theirs() for table in chosen if table.replaces}
@@ -121,7 +124,6 @@ def _move(source: str, tables: list[Table], state: _State, lease: Lease) -> Iter
 
 
 def _state(source: str, tables: list[Table]) -> _State:
-    """Returns how far a move is. Raises CannotMoveError where none may begin or go on."""
     ours, theirs = names_in(database()), names_in(source)
     if (moved := _closed_in(theirs)) is not None:
         if moved["to"] != database():
@@ -147,7 +149,6 @@ def _closed_in(names: set[str]) -> re.Match[str] | None:
 
 
 def _close_gates(source: str) -> None:
-    """Takes the tables away that take records, and returns when no insert into them runs any more."""
     [(now,)] = client.execute(_NOW)
     for gate in _GATES:
         client.execute(f"RENAME TABLE IF EXISTS {gate} TO {_awaiting(gate, source)}")
@@ -178,7 +179,6 @@ def _copy_all(
 def _copy_table(
     table: Table, partitions: list[Partition], before: Mapping[str, Amount] | None, since: str, lease: Lease
 ) -> Iterator[tuple[Partition, bool]]:
-    """Copies the partitions that are not there, and yields each with whether it was copied."""
     ours = table.ours()
     theirs = before if before is not None else table.theirs() if ours else {}
     changed = table.changed_since(since) if table.replaces else set()
@@ -197,7 +197,7 @@ def _copy_table(
 
 
 def _is_enough(table: Table, ours: Amount, theirs: Amount) -> bool:
-    """Tells whether a partition is there; one that replaces rows may have some of the new database's own."""
+    """A table that replaces rows may also have some of the new database's own."""
     return ours >= theirs if table.replaces else ours == theirs
 
 
@@ -216,7 +216,6 @@ def _copy(table: Table, partition: Partition) -> None:
 
 
 def _compare(table: Table, before: Mapping[str, Amount] | None) -> None:
-    """Raises CannotMoveError for a table that has not, in each partition, what the old database's has."""
     theirs, ours = table.theirs() if before is None else before, table.ours()
     for key in sorted(theirs.keys() | (set() if table.replaces else ours.keys())):
         if key not in ours or not _is_enough(table, ours[key], theirs.get(key, ())):

@@ -1,5 +1,3 @@
-"""The tables of both databases, and what each partition of them amounts to, whatever merges have made of its rows."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -41,7 +39,7 @@ Amount = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Partition:
-    """`id` is the server's own name of it, `key` the value of the expression that the rows are parted by, as text."""
+    """`id` is the server's own name, `key` the value of the partition expression as text."""
 
     id: str
     key: str
@@ -49,8 +47,6 @@ class Partition:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of both databases; `columns` are their types by their names."""
-
     name: str
     source: str
     replaces: bool
@@ -62,7 +58,6 @@ class Table:
         return ", ".join(f"`{column}`" for column in self.columns)
 
     def partitions(self) -> list[Partition]:
-        """Returns those of the old database."""
         sql = (
             f"SELECT _partition_id, toString(any({self.key})) FROM {self.source}.{self.name}"
             f" WHERE {self._expires} > today() GROUP BY _partition_id ORDER BY _partition_id"
@@ -70,16 +65,14 @@ class Table:
         return [Partition(*row) for row in client.execute(sql, settings=_NO_LIMIT)]
 
     def changed_since(self, moment: str) -> set[str]:
-        """Returns the ids of the old database's partitions that were changed at `moment` (UTC, digits) or later."""
+        """Returns ids of the old database's partitions; `moment` is UTC in digits, inclusive."""
         values = {"database": self.source, "table": self.name, "since": moment}
         return {name for (name,) in client.execute(_CHANGED, values)}
 
     def theirs(self) -> dict[str, Amount]:
-        """Returns what the partitions of the old database amount to, by their keys."""
         return self._amounts(f"{self.source}.{self.name}", ())
 
     def ours(self) -> dict[str, Amount]:
-        """Returns what the partitions of the new database amount to."""
         return self._amounts(self.name, (self.name,))
 
     @property
@@ -112,12 +105,11 @@ class Table:
 
 
 def names_in(name: str) -> set[str]:
-    """Returns the names of the tables and views of a database."""
     return {found for (found,) in client.execute(_NAMES, {"database": name})}
 
 
 def tables_of(source: str) -> list[Table]:
-    """Returns the tables to copy. Raises CannotMoveError unless both databases have the same, of this version."""
+    """Returns the tables to copy. Raises CannotMoveError unless both databases have the same ones, of this version."""
     if not source.isidentifier() or source == database():
         raise CannotMoveError(f"--from {source}: expected the name of another database than {database()}.")
     if not {"requests", _LEDGER} <= names_in(source):

@@ -1,7 +1,7 @@
-"""The tasks of a rollout as its verdict takes them: those of whole minutes, when all of them have ended.
+"""The tasks of a rollout for its verdict: those of whole minutes, once all of a minute's tasks have ended.
 
-What became of a task depends on the task alone, never on when somebody looks: a score counts that came within
-`PATIENCE` after its task came due, a label within `LABEL_PATIENCE`. Whatever has not come by then is missing.
+The outcome of a task never depends on when somebody looks: a score counts if it came within `PATIENCE` after the task
+was due, a label within `LABEL_PATIENCE`. Anything later is missing.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TASKS_AT_ONCE = 50_000
 
 @dataclass(frozen=True, slots=True)
 class EndedTask:
-    """A task for which nothing is awaited any more. `minute` is the start of the minute at whose end it came due: the
-    one in which its request was recorded, or that of a day later for users' ratings. `position` is the hash that
-    decided the sample. `score` and `label` are from 0 to 1, and None where they are missing; `reason` says why there
-    is no score. `label_share` is the share of such tasks that people label."""
+    """A task whose score and label are final. `minute` is the start of the minute after which it was due: that in which
+    its request was recorded, or a day later for users' ratings. `position` is the hash that decided the sample. `score`
+    and `label` are from 0 to 1, None if missing; `reason` says why there is no score. `label_share` is the share of
+    such tasks that people label."""
 
     version_id: UUID
     request_id: UUID
@@ -52,16 +52,16 @@ class EndedTask:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The tasks of all minutes before `until`, in the order of their minutes and hashes."""
-
     until: datetime
     tasks: Sequence[EndedTask]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """What has become of the tasks of an arm up to now; `missing` counts those that ended without a score, by
-    reason, and `labels_awaited` those whose label is due and may still be given."""
+    """An arm's tasks so far. `missing` counts those that ended without a score, by reason.
+
+    `labels_awaited` counts those whose label is due and may still be given.
+    """
 
     due: int = 0
     done: int = 0
@@ -78,8 +78,10 @@ def ended_tasks(
     with_labels: bool,
     now: datetime,
 ) -> Ended:
-    """Returns the tasks of these versions in the minutes from `after` up to the first one in which a task has not
-    ended, or up to `until`. With labels a task has not ended while its label may come."""
+    """Returns the tasks from `after` to the first minute with an open task, at most to `until`.
+
+    With labels, a task is open while its label may still come.
+    """
     tasks = _of_rollout(rollout_id, version_ids).filter(due_at__gt=after, due_at__lte=until)
     first_open: datetime | None = tasks.filter(_is_open(now, with_labels=with_labels)).aggregate(first=Min("due_at"))[
         "first"
@@ -97,7 +99,6 @@ def ended_tasks(
 def counts_by_arm(
     rollout_id: UUID, version_ids: Collection[UUID], now: datetime
 ) -> Mapping[tuple[UUID, str], TaskCounts]:
-    """Returns what has become of the tasks up to now, by version and arm."""
     rows = (
         _of_rollout(rollout_id, version_ids)
         .order_by()
@@ -124,7 +125,6 @@ def _of_rollout(rollout_id: UUID, version_ids: Collection[UUID]) -> QuerySet[Eva
 
 
 def _is_open(now: datetime, *, with_labels: bool) -> Q:
-    """Returns the condition of tasks whose score, or label, may still come in time or change."""
     is_due = Q(state=TaskState.DUE, due_at__gt=now - PATIENCE - _GRACE)
     if not with_labels:
         return is_due
@@ -132,13 +132,12 @@ def _is_open(now: datetime, *, with_labels: bool) -> Q:
 
 
 def _label_may_come(now: datetime) -> Q:
-    """Returns the condition of tasks that have a score, and whose label nobody has given yet."""
     may_come = Q(labelled_at=None, is_erased=False, due_at__gt=now - LABEL_PATIENCE - _GRACE)
     return may_come & Q(state=TaskState.DONE, label_due=True)
 
 
 def _once_each(rows: Sequence[EvaluationTask]) -> list[EvaluationTask]:
-    """Returns one task of each answer and version: two online evaluations may have the same answer due."""
+    """Keeps one task per answer and version: two online evaluations may have the same answer due."""
     found: dict[tuple[UUID, UUID], EvaluationTask] = {}
     for row in rows:
         found.setdefault((row.version_id, row.request_id), row)
@@ -164,13 +163,11 @@ def _ended(row: EvaluationTask) -> EndedTask:
 
 
 def _label(row: EvaluationTask) -> float | None:
-    """Returns the label, unless it came too late."""
     is_in_time = row.labelled_at is not None and row.labelled_at <= row.due_at + LABEL_PATIENCE
     return row.label if row.label_due and is_in_time else None
 
 
 def _score(row: EvaluationTask) -> tuple[float | None, str]:
-    """Returns the score that counts, or None and why there is none."""
     if row.state == TaskState.DUE:
         return None, NOT_ENDED
     if row.state != TaskState.DONE or row.score is None:

@@ -1,9 +1,9 @@
-"""Follows the request log and makes the tasks of online evaluations: the decision about the sample, before any score.
+"""Follows the request log and creates the tasks of online evaluations: it decides on the sample before any score.
 
-The cursor of an evaluation is a time of record. `visible_until` says up to when the log is complete, so that a minute
-is looked at once, when nothing more can come into it, however late its rows were. The shipper could not do this: it has
-to ship while the SQL database is away, and a matched sample needs the minute of all hosts. Tasks and cursor are written
-in one transaction: a worker that dies leaves both or none, and of two workers one finds the cursor moved.
+An evaluation's cursor is a time of record. `visible_until` says up to when the log is complete, so each minute is read
+once, after its last row, however late its rows were. The shipper could not do this: it must ship while the SQL database
+is down, and a matched sample needs the minute of all hosts. Tasks and cursor are written in one transaction: a worker
+that dies leaves both or none, and of two workers one finds the cursor moved.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
+from analytics.clickhouse.visible import visible_until
 from analytics.errors import AnalyticsLimitError
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import EvaluationTask, OnlineEvaluation
@@ -34,7 +36,6 @@ from analytics.online_evaluations.sampling import (
 from analytics.online_evaluations.selectors import version_of
 from analytics.parameters.requests import RequestParameters
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.variants.by_record import visible_until
 
 logger = logging.getLogger("analytics.online_evaluations")
 
@@ -45,9 +46,17 @@ _ROWS_AT_ONCE = 500
 _NO_UUID = UUID(int=0)
 
 
+def is_behind() -> bool:
+    """Returns whether an evaluation has not sampled every minute that has ended. The log may still lack some."""
+    active = OnlineEvaluation.objects.filter(state=EvaluationState.ACTIVE)
+    return active.filter(sampled_until__lt=minute_of(timezone.now())).exists()
+
+
 def follow_log(now: datetime | None = None) -> bool:
-    """Makes the tasks of all minutes that are complete, by the store's clock unless `now` is given. Returns whether
-    minutes are left. Raises AnalyticsUnavailableError."""
+    """Creates the tasks of all complete minutes, by the store's clock unless `now` is given.
+
+    Returns whether minutes are left. Raises AnalyticsUnavailableError.
+    """
     active = OnlineEvaluation.objects.filter(state=EvaluationState.ACTIVE)
     rows = list(active.select_related("evaluator", "version__evaluator").order_by("sampled_until", "pk"))
     if not rows:
@@ -59,7 +68,6 @@ def follow_log(now: datetime | None = None) -> bool:
 
 
 def _follow(evaluation: OnlineEvaluation, until: datetime) -> bool:
-    """Returns whether minutes are left."""
     if evaluation.evaluator.state != EvaluatorState.ACTIVE:
         _advance(evaluation, until, [])
         return False
@@ -149,8 +157,10 @@ def _given(identifier: UUID) -> UUID | None:
 
 
 def _advance(evaluation: OnlineEvaluation, end: datetime, tasks: Sequence[EvaluationTask]) -> bool:
-    """Writes the tasks and moves the cursor, both or none. Returns False where another worker has moved it, or the
-    evaluation was paused."""
+    """Writes the tasks and moves the cursor atomically.
+
+    Returns False if another worker moved the cursor, or the evaluation was paused.
+    """
     as_read = OnlineEvaluation.objects.filter(
         pk=evaluation.pk, sampled_until=evaluation.sampled_until, state=EvaluationState.ACTIVE
     )

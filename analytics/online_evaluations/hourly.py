@@ -1,5 +1,3 @@
-"""The scores of online evaluations by prompt version and hour, for the watch over rollouts that are at 100 %."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +11,21 @@ from django.db.models.functions import TruncHour
 from analytics.evaluators.selectors import title_of
 from analytics.models import EvaluationTask
 from analytics.models.online_evaluations import TaskState
-from analytics.online_evaluations.score_source import ScoreSource
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSource:
+    """Scores that can be compared: of one online evaluation, by one version of its evaluator and one judge's model.
+    `title` is `evaluator@version`."""
+
+    evaluation_id: UUID
+    version_id: UUID
+    judge_model: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
 class HourOfScores:
-    """The scores of the requests of one hour: their number and sum, and the sum of their squares."""
-
     began_at: datetime
     number: int
     total: float
@@ -38,8 +44,10 @@ class ScoredVersion:
 
 
 def score_sources(scored: ScoredVersion) -> list[ScoreSource]:
-    """Returns for each version of an evaluator where most of its scores come from. Matched samples have no part in it,
-    since they end with the rollout."""
+    """Returns for each version of an evaluator the source of most of its scores.
+
+    Matched samples are left out: they end with the rollout.
+    """
     rows = (
         _done(scored)
         .filter(evaluation__matched=False)
@@ -54,7 +62,6 @@ def score_sources(scored: ScoredVersion) -> list[ScoreSource]:
 
 
 def hourly_scores(scored: ScoredVersion, sources: Iterable[ScoreSource]) -> Mapping[ScoreSource, list[HourOfScores]]:
-    """Returns the hours in which requests have scores, in their order."""
     return {source: _hours(scored, source) for source in sources}
 
 

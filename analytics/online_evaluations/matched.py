@@ -1,4 +1,4 @@
-"""Which online evaluations score the answers of rollouts: those that have as many due of both arms."""
+"""Which online evaluations score rollouts: those with a matched sample, the same number of answers of both arms."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _ROLLOUT = frozenset({"rollout_id", "not_rollout_id"})
 
 
 def matched_evaluators(project_id: UUID) -> list[tuple[UUID, str]]:
-    """Returns the ids and names of the evaluators that score a matched sample now."""
     rows = _matched(project_id).filter(evaluator__state=EvaluatorState.ACTIVE).order_by("evaluator__name")
     return list(rows.values_list("evaluator_id", "evaluator__name").distinct())
 
 
 def matched_evaluations(project_id: UUID, config_id: UUID) -> Mapping[tuple[UUID, int], OnlineEvaluation]:
-    """Returns the active online evaluations that score both arms of the config's rollouts, by evaluator and number of
-    the version that scores now. Of several the first one counts."""
+    """Returns the active evaluations that score both arms of the config's rollouts, by evaluator and version number.
+
+    If several match, the first one counts.
+    """
     rows = list_online_evaluations(project_id).filter(
         matched=True, state=EvaluationState.ACTIVE, evaluator__state=EvaluatorState.ACTIVE
     )
@@ -39,8 +40,10 @@ def matched_evaluations(project_id: UUID, config_id: UUID) -> Mapping[tuple[UUID
 
 
 def sampled_until(project_id: UUID, evaluator_ids: Collection[UUID], now: datetime) -> datetime:
-    """Returns the time before which the samples of these evaluators are taken. One that is paused takes none, and goes
-    on with the minutes after its pause."""
+    """Returns the time before which these evaluators' samples are taken.
+
+    A paused evaluation takes none, and resumes with the minutes after its pause.
+    """
     rows = _matched(project_id).filter(evaluator_id__in=evaluator_ids)
     found: datetime | None = rows.aggregate(until=Min("sampled_until"))["until"]
     closed = minute_of(now)

@@ -1,4 +1,4 @@
-"""The money of an online evaluation: a ledger for each month of UTC, which is that of the judge's request."""
+"""The money of an online evaluation: one ledger per UTC month; the month is that of the judge's request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.ledger import NOTHING
 
 
 class Room(StrEnum):
-    """What a budget has for a request: the money is reserved, requests under way may leave some, or there is none."""
+    """The outcome of reserving money. LATER: requests in flight may free enough of it."""
 
     RESERVED = "reserved"
     LATER = "later"
@@ -28,9 +28,11 @@ def month_of(moment: datetime) -> date:
 
 
 def reserve(task: EvaluationTask, amount: Decimal, now: datetime) -> Room:
-    """Reserves what a try of a claimed task may cost at most. The first task that finds no room ends the month: what
-    is due later is skipped alike, whatever it would cost, so that the length of a text does not decide who has a
-    score."""
+    """Reserves the maximum cost of one try.
+
+    The first task without room ends the month: later ones are skipped whatever their cost, so that the length of a text
+    does not decide which answers are scored.
+    """
     row = _budget_of(task.evaluation, month_of(now))
     if row.spent_out_at is not None:
         return Room.NONE
@@ -48,8 +50,7 @@ def reserve(task: EvaluationTask, amount: Decimal, now: datetime) -> Room:
 
 
 def settle(costs: Iterable[tuple[EvaluationTask, Decimal]]) -> None:
-    """Books what the tries under way have cost, in the transaction that ends them. The budgets are locked in the order
-    of their keys, so that two workers do not wait for each other."""
+    """Books the actual costs, in the transaction that ends the tries. Locks budgets in key order to avoid deadlocks."""
     sums: dict[int, tuple[Decimal, Decimal]] = {}
     for task, cost in costs:
         if task.reserved_in_id is not None:
@@ -61,8 +62,10 @@ def settle(costs: Iterable[tuple[EvaluationTask, Decimal]]) -> None:
 
 
 def change_budget(evaluation: OnlineEvaluation, now: datetime) -> None:
-    """Gives this month the evaluation's budget, in the transaction that changes it. More money than was spent lets the
-    month go on."""
+    """Applies a changed budget to this month, in the caller's transaction.
+
+    If it exceeds what was spent, the month goes on.
+    """
     rows = EvaluationBudget.objects.filter(evaluation=evaluation, month=month_of(now))
     budget = evaluation.monthly_budget_usd
     if budget is not None:

@@ -1,8 +1,7 @@
-"""The one queue of answers that are due: in the order of their minutes and, within one, of their hashes, so that a slow
-hour of a judge meets both arms of a rollout alike.
+"""The one queue of due answers, by minute and then by hash, so that a judge's slow hour affects both arms alike.
 
-A worker takes tasks by a claim, which it keeps alive. Whoever ends a task names the claim: after the death of a worker
-another one takes its tasks, and what the dead one was asking for counts as spent.
+A worker claims tasks and keeps the claim alive. Ending a task requires its claim: after a worker's death another one
+takes its tasks, and the reservation of the request in flight counts as spent.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Round
 from django.utils import timezone
 
+from analytics.evaluators.own_scores import new_score
 from analytics.evaluators.selectors import KnownVersion, known_version
 from analytics.models import EvaluationTask, OnlineEvaluation, Score
 from analytics.models.evaluators import EvaluatorState
@@ -49,8 +49,6 @@ _TASKS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tasks of one project that a worker has claimed, in the order of the queue."""
-
     claim: UUID
     project_id: UUID
     tasks: Sequence[EvaluationTask]
@@ -58,8 +56,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What became of a task: done with a score, or failed or skipped with a reason. `text` is the judge's or the rule's
-    reason of a score, and `is_known` says that the score is there already."""
+    """The outcome of a task: done with a score, or failed or skipped with a reason.
+
+    `text` is the reason for a score by the judge or the rule. `is_known`: the score is stored already.
+    """
 
     task: EvaluationTask
     state: TaskState
@@ -72,7 +72,6 @@ class End:
 
 
 def tidy(now: datetime) -> None:
-    """Frees the tasks of dead workers, and skips what nobody will judge any more."""
     _free_abandoned(now)
     waiting = EvaluationTask.objects.filter(state=TaskState.DUE, claim=None)
     _skip(waiting.filter(due_at__lt=now - PATIENCE), SkipReason.TOO_OLD, now)
@@ -86,8 +85,14 @@ def tidy(now: datetime) -> None:
         _skip(waiting.filter(evaluation=evaluation_id), SkipReason.BUDGET, now)
 
 
+def has_work() -> bool:
+    """Returns whether any task is due, now or later, or claimed."""
+    tasks = EvaluationTask.objects
+    return tasks.filter(state=TaskState.DUE).exists() or tasks.filter(claim__isnull=False).exists()
+
+
 def claim_batch(now: datetime, size: int) -> Batch | None:
-    """Returns the next tasks of the project whose turn it is, which no other worker gets; None when nothing is due."""
+    """Claims the next tasks of the project with the oldest due task; None if nothing is due."""
     waiting = _open(now).order_by("due_at", "position", "pk")
     while (first := waiting.only("project_id").first()) is not None:
         claim = uuid.uuid4()
@@ -103,7 +108,7 @@ def is_anything_due(now: datetime) -> bool:
 
 
 def keep_claim(claim: UUID) -> bool:
-    """Extends the claim. Returns False if nothing of it is left."""
+    """Returns False if the claim holds no task any longer."""
     own = EvaluationTask.objects.filter(claim=claim)
     with transaction.atomic():
         # Locked in the order of the keys, as by all who change several.
@@ -112,8 +117,10 @@ def keep_claim(claim: UUID) -> bool:
 
 
 def finish(ends: Iterable[End], now: datetime) -> None:
-    """Stores what became of claimed tasks, with their scores and their money, all or nothing. A task that was taken
-    away meanwhile, because its request was deleted or its claim had run out, gets no score."""
+    """Stores outcomes, scores and costs atomically.
+
+    A task whose request was deleted or whose claim has expired gets no score.
+    """
     given = list(ends)
     with transaction.atomic():
         _lock(end.task.pk for end in given)
@@ -124,14 +131,14 @@ def finish(ends: Iterable[End], now: datetime) -> None:
             if is_own:
                 costs.append((end.task, end.cost))
             if is_ended and end.score is not None and not end.is_known:
-                by_project.setdefault(end.task.project_id, []).append(_score(end))
+                by_project.setdefault(end.task.project_id, []).append(_score(end, end.score))
         money.settle(costs)
         for project_id, scores in by_project.items():
             record_scores(project_id=project_id, scores=scores, actor=ACTOR)
 
 
 def put_back(task: EvaluationTask, *, until: datetime, cost: Decimal = NOTHING, counts: bool = False) -> None:
-    """Lets a claimed task be judged later, at `until` at the earliest. `counts`: the try counts as one."""
+    """Returns a claimed task to the queue until `until`. With `counts`, the try counts as one."""
     with transaction.atomic():
         tries = F("tries") if counts else F("tries") - 1
         own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
@@ -140,18 +147,15 @@ def put_back(task: EvaluationTask, *, until: datetime, cost: Decimal = NOTHING, 
 
 
 def postpone(project_id: UUID, until: datetime) -> None:
-    """Lets everything of a project wait that no worker has."""
     _postpone(EvaluationTask.objects.filter(project_id=project_id), until)
 
 
 def postpone_evaluation(evaluation_id: UUID, until: datetime) -> None:
-    """Lets everything of an evaluation wait that no worker has."""
     _postpone(EvaluationTask.objects.filter(evaluation=evaluation_id), until)
 
 
 def known_scores(tasks: Sequence[EvaluationTask]) -> dict[int, Score]:
-    """Returns the scores that are there already, by task: another evaluation may have judged the same answer by the
-    same version."""
+    """Returns existing scores by task: another evaluation may have judged the same answer with the same version."""
     names = {score_id_of(task): task.pk for task in tasks}
     if not names:
         return {}
@@ -184,7 +188,6 @@ def _skip(tasks: QuerySet[EvaluationTask], reason: SkipReason, now: datetime) ->
 
 
 def _update_all(tasks: QuerySet[EvaluationTask], **values: object) -> None:
-    """Updates tasks that fall out of the query by it, but for those that somebody else changes at this moment."""
     # By key, PostgreSQL would read all tasks that there ever were.
     in_order = tasks.order_by("due_at", "position", "pk")
     while _update(in_order, _TASKS_AT_ONCE, **values) == _TASKS_AT_ONCE:
@@ -192,8 +195,10 @@ def _update_all(tasks: QuerySet[EvaluationTask], **values: object) -> None:
 
 
 def _update(tasks: QuerySet[EvaluationTask], size: int, **values: object) -> int:
-    """Updates the first tasks of an ordered query and returns how many. Those that somebody else has locked are left
-    out: two workers that each waited for a row of the other one would end in a deadlock."""
+    """Updates the first tasks of an ordered query and returns how many.
+
+    Skips locked rows: two workers that wait for each other's rows would deadlock.
+    """
     with transaction.atomic():
         ids = list(tasks.select_for_update(skip_locked=True).values_list("pk", flat=True)[:size])
         # SQLite has no locks of rows: there the query holds for each row once more.
@@ -202,13 +207,12 @@ def _update(tasks: QuerySet[EvaluationTask], size: int, **values: object) -> int
 
 
 def _lock(ids: Iterable[int]) -> None:
-    """Locks tasks in the order of their keys."""
     list(EvaluationTask.objects.select_for_update().filter(pk__in=list(ids)).order_by("pk").values_list("pk"))
 
 
 def _free_abandoned(now: datetime) -> None:
-    """Takes the tasks away from workers that gave no sign of life. The provider may have counted the request that one
-    was making, so that what was reserved for it is spent."""
+    """Frees the tasks of workers without a heartbeat. A provider may have billed the request in flight, so its
+    reservation counts as spent."""
     abandoned = EvaluationTask.objects.filter(claim__isnull=False, claimed_until__lt=now).order_by("pk")
     for task in abandoned[:_TASKS_AT_ONCE]:
         with transaction.atomic():
@@ -225,7 +229,7 @@ def _free_abandoned(now: datetime) -> None:
 
 
 def _ended(end: End, now: datetime) -> tuple[bool, bool]:
-    """Ends the task. Returns whether it was still the worker's, and whether it was still due."""
+    """Returns whether the worker still held the task, and whether it was still due."""
     task = end.task
     own = EvaluationTask.objects.filter(pk=task.pk, claim=task.claim)
     freed = _free(end.cost)
@@ -241,7 +245,6 @@ def _ended(end: End, now: datetime) -> tuple[bool, bool]:
 
 
 def _free(cost: Decimal) -> dict[str, object]:
-    """Returns the values of a task that nobody has."""
     return {
         "claim": None,
         "claimed_until": None,
@@ -251,15 +254,8 @@ def _free(cost: Decimal) -> dict[str, object]:
     }
 
 
-def _score(end: End) -> NewScore:
-    version = version_of(end.task)
-    return NewScore(
-        request_id=str(end.task.request_id),
-        score_name=version.title,
-        evaluator_version_id=version.version_id,
-        score_value=end.score if end.score is not None else 0.0,
-        reason=end.text,
-        evaluator_type=version.definition.evaluator_type,
-        judge_model=end.judge_model,
-        score_id=score_id_of(end.task),
+def _score(end: End, value: float) -> NewScore:
+    task = end.task
+    return new_score(
+        version_of(task), task.request_id, value, kind="online", reason=end.text, judge_model=end.judge_model
     )

@@ -1,5 +1,8 @@
-"""Which answers users rated bad within a day: those of which feedback says so that names the request. Of an answer
-without such feedback that of its session counts, as far as it names no request and came after the answer."""
+"""Which answers users rated bad within a day.
+
+Feedback that names the request counts. Without any, feedback on the session counts if it names no request and came
+after the answer.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,6 @@ _WITHIN = UserFeedback.waits
 
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
-    """An answer that users may have rated; `session_id` may be empty."""
-
     request_id: UUID
     session_id: str
     asked_at: datetime
@@ -30,7 +31,6 @@ _Rating = tuple[datetime, int]
 
 
 def rated_bad(project_id: UUID, answers: Sequence[RatedAnswer]) -> set[UUID]:
-    """Returns the requests of those that were rated bad."""
     by_request = {id_hash(str(one.request_id)): one for one in answers}
     sessions = {id_hash(one.session_id) for one in answers if one.session_id}
     rated = Feedback.objects.for_project(project_id).filter(score__isnull=False)

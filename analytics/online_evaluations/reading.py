@@ -1,5 +1,3 @@
-"""Reads what online evaluations need of the request log: the answers of which they take samples, and how one ended."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +8,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.online_evaluations.sampling import Answered
 from analytics.queries import visible
-from analytics.queries.request_cursor import RequestCursor, key_parameters
+from analytics.queries.request_cursor import RequestCursor, keyed
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import request_conditions
 from analytics.queries.variants.outcomes import ANSWERED, FRESH, IN_ARM
@@ -27,8 +25,6 @@ _CLOCKS_DIFFER_BY = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class AnswerFacts:
-    """How a request ended, and the verdicts of guardrails on it in JSON, empty without any."""
-
     request_id: UUID
     session_id: str
     finish_reason: str
@@ -68,8 +64,11 @@ def answered_requests(
     recorded_from: datetime,
     recorded_until: datetime,
 ) -> Sequence[Answered]:
-    """Returns the chat completions of clients that were answered and match, of those that were recorded in this time
-    and arrived after `came_after`; of more than `MAX_ROWS` so many. Raises the errors of the store."""
+    """Returns the clients' matching chat completions that were answered, recorded in this time and arrived after
+    `came_after`; at most `MAX_ROWS`.
+
+    Raises the errors of the store.
+    """
     where, params = request_conditions(project_id, filters)
     sql = _ANSWERED.format(where=where, answered=ANSWERED, in_arm=IN_ARM)
     given = {
@@ -84,9 +83,9 @@ def answered_requests(
 
 
 def answer_facts(project_id: UUID, keys: Sequence[RequestCursor], attribute: str) -> Mapping[UUID, AnswerFacts]:
-    """Returns how the requests ended, by id, of those that anybody may see. `attribute` names that of the verdicts."""
+    """Leaves out hidden requests. `attribute` names the attribute of the verdicts."""
     if not keys:
         return {}
-    params = {"project": project_id, "attribute": attribute, **key_parameters(keys)}
+    params = {**keyed(project_id, keys), "attribute": attribute}
     found = visible.query(_FACTS, params, row=AnswerFacts, name="evaluations.facts")
     return {row.request_id: row for row in found}

@@ -1,5 +1,3 @@
-"""Why answers that were due have no score, in words."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,6 +16,6 @@ _WORDS = {
 
 
 def reasons_in_words(by: Mapping[str, int]) -> str:
-    """Returns the numbers by reason, the most frequent first, as "judge failed 9, no text 3"."""
+    """Formats counts by reason, the most frequent first: "judge failed 9, no text 3"."""
     most_first = sorted(by.items(), key=lambda one: (-one[1], one[0]))
     return ", ".join(f"{_WORDS.get(reason, reason.replace('_', ' '))} {count:,}" for reason, count in most_first)

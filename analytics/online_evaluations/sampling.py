@@ -1,6 +1,6 @@
-"""Which answers are due to be scored and labelled: decided by hashes of ids alone, never by an answer or a score. Pure.
+"""Which answers are due for scores and labels: hashes of ids decide, never an answer or a score. Pure.
 
-The hash of the sample is SHA-256 of `<unit>:eval:<evaluator>:<request>`. The unit of a matched sample is the rollout,
+The hash of the sample is SHA-256 of `<unit>:eval:<evaluator>:<request>`. The unit is the rollout for a matched sample,
 else the evaluation. A block is a minute of record: the answers whose rows came into the request log in it.
 """
 
@@ -24,7 +24,7 @@ _NO_UUID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answered request of a block. `is_compared`: its rollout counts it, in one of its arms."""
+    """`is_compared`: the answer's rollout counts it, in one of its arms."""
 
     request_id: UUID
     ts: datetime
@@ -39,8 +39,6 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An answer that is due, with its place in the queue."""
-
     answered: Answered
     position: int
 
@@ -50,32 +48,27 @@ def minute_of(moment: datetime) -> datetime:
 
 
 def by_minute(rows: Iterable[Answered]) -> Iterator[tuple[datetime, list[Answered]]]:
-    """Yields the blocks in the order of their minutes."""
     for minute, block in groupby(sorted(rows, key=_minute), key=_minute):
         yield minute, list(block)
 
 
 def position_of(unit: UUID, evaluator_id: UUID, request_id: UUID) -> int:
-    """Returns the first 63 bits of the hash, which are uniform."""
     return _bits(f"{unit}:eval:{evaluator_id}:{request_id}")
 
 
 def is_label_due(unit: UUID, evaluator_id: UUID, request_id: UUID, share: float | None) -> bool:
-    """Returns whether a person is to label an answer that is due. The hash is another one than that of the sample, so
-    that those with a label are a fair sample of those that are due."""
+    """Uses another hash than the sample, so that labelled answers are a fair sample of the due ones."""
     return share is not None and _bits(f"{unit}:label:{evaluator_id}:{request_id}") < _below(share)
 
 
 def sample(block: Iterable[Answered], *, evaluation_id: UUID, evaluator_id: UUID, rate: float) -> list[Due]:
-    """Returns a share `rate` of the answers, by hash."""
     below = _below(rate)
     hashed = _hashed(block, evaluation_id, evaluator_id)
     return [one for one in hashed if one.position < below][:MAX_PER_BLOCK]
 
 
 def matched_sample(block: Iterable[Answered], *, evaluator_id: UUID, rate: float) -> list[Due]:
-    """Returns as many answers of both arms of each rollout: a share `rate` of the arm with fewer answers, and as many
-    of the other one, by lowest hash."""
+    """Takes the share `rate` of the smaller arm, and as many answers of the other arm, by lowest hash."""
     below = _below(rate)
     by_rollout: dict[UUID, list[Answered]] = {}
     for one in block:
@@ -95,7 +88,6 @@ def matched_sample(block: Iterable[Answered], *, evaluator_id: UUID, rate: float
 
 
 def _hashed(rows: Iterable[Answered], unit: UUID, evaluator_id: UUID) -> Sequence[Due]:
-    """Returns the answers in the order of their hashes."""
     found = (Due(one, position_of(unit, evaluator_id, one.request_id)) for one in rows)
     return sorted(found, key=lambda one: (one.position, one.answered.request_id))
 
@@ -109,5 +101,4 @@ def _bits(text: str) -> int:
 
 
 def _below(rate: float) -> int:
-    """Returns the bound of the positions that a share has; for 1 that is none."""
     return int(min(max(rate, 0.0), 1.0) * (1 << _BITS))

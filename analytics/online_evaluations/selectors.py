@@ -1,11 +1,11 @@
-"""Reads online evaluations and counts their tasks."""
-
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any, TypedDict
 from uuid import UUID
 
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery
@@ -13,56 +13,57 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from analytics.models import EvaluationBudget, EvaluationTask, EvaluatorVersion, OnlineEvaluation
-from analytics.models.online_evaluations import EvaluationState, TaskState
+from analytics.models.online_evaluations import EvaluationState, SkipReason, TaskState
 from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.money import month_of
 from analytics.reviews.due_labels import LABEL_PATIENCE
 from core.ledger import NOTHING, SumOfDollars
+from core.resources.rows import get_or_raise
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many tasks are in which state; `skipped_by` and `failed_by` count by reason."""
-
-    due: int = 0
-    done: int = 0
-    failed: int = 0
-    skipped: int = 0
-    failed_by: Mapping[str, int] = field(default_factory=dict)
-    skipped_by: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def sampled(self) -> int:
-        """All tasks: what the sample took, of which the scores are a part."""
-        return self.due + self.done + self.failed + self.skipped
+class SkippedTasks(TypedDict):
+    budget: int
+    no_text: int
+    masked: int
+    too_old: int
+    disabled: int
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """How many labels were due for people with the tasks, and what became of them. `missing` were given by nobody in
-    time, or their answer has no score."""
+class TaskCounts(TypedDict):
+    """How many answers the sample took (`sampled`), and what became of them. `missing` have no score: failed or
+    skipped."""
 
-    sampled: int = 0
-    due: int = 0
-    given: int = 0
+    sampled: int
+    due: int
+    done: int
+    missing: int
+    failed: int
+    failed_by_reason: dict[str, int]
+    skipped: int
+    skipped_by_reason: SkippedTasks
 
-    @property
-    def missing(self) -> int:
-        return self.sampled - self.due - self.given
+
+class LabelCounts(TypedDict):
+    """How many of the sampled answers a person is to label (`sampled`), and what became of these labels. `missing`
+    were not given within 7 days, or their answer has no score."""
+
+    sampled: int
+    due: int
+    given: int
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the tasks of an evaluation are, and its money: `spent_usd` and `reserved_usd` of this month,
-    `last_day_usd` of what ended in the last 24 hours."""
+    """`spent_usd` and `reserved_usd` are of this month, `last_day_usd` of tasks that ended in the last 24 hours."""
 
-    counts: Counts
-    last_hour: Counts
-    labels: Labels
+    tasks: TaskCounts
+    last_hour: TaskCounts
+    labels: LabelCounts
     oldest_due_at: datetime | None
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -71,8 +72,7 @@ class Progress:
 
 
 def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
-    """Returns the evaluations of a project, the latest first, each with the number of the version that scores now as
-    `scoring_number`."""
+    """The latest first, each with the number of the version that scores now as `scoring_number`."""
     rows = OnlineEvaluation.objects.for_project(project_id).exclude(state=EvaluationState.DELETED)
     versions = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator"))
     newest = versions.order_by("-number").values("number")[:1]
@@ -81,11 +81,7 @@ def list_online_evaluations(project_id: UUID) -> QuerySet[OnlineEvaluation]:
 
 
 def get_online_evaluation(project_id: UUID, evaluation_id: UUID) -> OnlineEvaluation:
-    """Raises OnlineEvaluationNotFoundError."""
-    row = list_online_evaluations(project_id).filter(pk=evaluation_id).first()
-    if row is None:
-        raise OnlineEvaluationNotFoundError
-    return row
+    return get_or_raise(list_online_evaluations(project_id), OnlineEvaluationNotFoundError, pk=evaluation_id)
 
 
 def version_of(evaluation: OnlineEvaluation) -> EvaluatorVersion:
@@ -97,7 +93,7 @@ def version_of(evaluation: OnlineEvaluation) -> EvaluatorVersion:
 
 
 def scoring_number_of(evaluation: OnlineEvaluation) -> int:
-    """Returns the number of the version that scores now, of a row of `list_online_evaluations`."""
+    """Takes a row of `list_online_evaluations`; returns the number of the version that scores now."""
     number: int = evaluation.scoring_number  # type: ignore[attr-defined]  # Annotated there.
     return number
 
@@ -107,7 +103,6 @@ def progress_of(evaluation: OnlineEvaluation) -> Progress:
 
 
 def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, Progress]:
-    """Returns the progress of each, by id, in as many queries as for one."""
     moment = timezone.now()
     ids = [row.pk for row in evaluations]
     tasks = EvaluationTask.objects.filter(evaluation__in=ids).order_by()
@@ -126,9 +121,9 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, P
     labels = _labels(tasks.filter(label_due=True), moment)
     return {
         one: Progress(
-            counts=_counts(everything.get(one, ())),
+            tasks=_counts(everything.get(one, ())),
             last_hour=_counts([*in_hour.get(one, ()), *due_in_hour.get(one, ())]),
-            labels=labels.get(one, Labels()),
+            labels=labels.get(one, _label_counts(0, 0, 0)),
             oldest_due_at=oldest.get(one),
             spent_usd=by_month.get(one, unused).spent_usd,
             reserved_usd=by_month.get(one, unused).reserved_usd,
@@ -140,15 +135,18 @@ def progress_of_several(evaluations: Iterable[OnlineEvaluation]) -> dict[UUID, P
 
 
 def backlog(limit: int) -> list[tuple[UUID, UUID, int, datetime]]:
-    """Returns project, evaluation, number of due tasks and when the oldest came due, of the `limit` evaluations with
-    the oldest ones. What still waits for users is no backlog."""
+    """Returns project, evaluation, number of due tasks and time of the oldest, for the `limit` evaluations with the
+    oldest.
+
+    Tasks that wait for users' feedback do not count.
+    """
     due = EvaluationTask.objects.filter(state=TaskState.DUE, due_at__lte=timezone.now()).order_by()
     rows = due.values("project_id", "evaluation_id")
     found = rows.annotate(due=Count("pk"), oldest=Min("due_at")).order_by("oldest")[:limit]
     return [(row["project_id"], row["evaluation_id"], row["due"], row["oldest"]) for row in found]
 
 
-def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels]:
+def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, LabelCounts]:
     """A label counts as due from the sample on, even while its answer has no score yet."""
     may_come = Q(labelled_at=None, is_erased=False, due_at__gt=now - LABEL_PATIENCE)
     is_open = may_come & Q(state__in=(TaskState.DUE, TaskState.DONE))
@@ -156,11 +154,10 @@ def _labels(tasks: QuerySet[EvaluationTask], now: datetime) -> dict[UUID, Labels
     rows = tasks.values("evaluation_id").annotate(
         sampled=Count("pk"), open=Count("pk", filter=is_open), given=Count("pk", filter=given)
     )
-    return {row["evaluation_id"]: Labels(row["sampled"], row["open"], row["given"]) for row in rows}
+    return {row["evaluation_id"]: _label_counts(row["sampled"], row["open"], row["given"]) for row in rows}
 
 
 def _counted(tasks: QuerySet[EvaluationTask]) -> dict[UUID, list[tuple[str, str, int]]]:
-    """Returns state, reason and number of tasks, by evaluation."""
     found: dict[UUID, list[tuple[str, str, int]]] = {}
     rows = tasks.values_list("evaluation_id", "state", "reason").annotate(count=Count("*"))
     for evaluation_id, state, reason, count in rows:
@@ -168,15 +165,23 @@ def _counted(tasks: QuerySet[EvaluationTask]) -> dict[UUID, list[tuple[str, str,
     return found
 
 
-def _counts(rows: Iterable[tuple[str, str, int]]) -> Counts:
-    by_state: dict[str, dict[str, int]] = {state: {} for state in TaskState.values}
+def _label_counts(sampled: int, due: int, given: int) -> LabelCounts:
+    return {"sampled": sampled, "due": due, "given": given, "missing": sampled - due - given}
+
+
+def _counts(rows: Iterable[tuple[str, str, int]]) -> TaskCounts:
+    by_state: dict[str, Counter[str]] = {state: Counter() for state in TaskState.values}
     for state, reason, count in rows:
-        by_state[state][reason] = by_state[state].get(reason, 0) + count
-    return Counts(
-        due=sum(by_state[TaskState.DUE].values()),
-        done=sum(by_state[TaskState.DONE].values()),
-        failed=sum(by_state[TaskState.FAILED].values()),
-        skipped=sum(by_state[TaskState.SKIPPED].values()),
-        failed_by=by_state[TaskState.FAILED],
-        skipped_by=by_state[TaskState.SKIPPED],
-    )
+        by_state[state][reason] += count
+    due, done, failed, skipped = (by_state[state].total() for state in TaskState)
+    skips: Any = {reason.value: by_state[TaskState.SKIPPED][reason] for reason in SkipReason}
+    return {
+        "sampled": due + done + failed + skipped,
+        "due": due,
+        "done": done,
+        "missing": failed + skipped,
+        "failed": failed,
+        "failed_by_reason": dict(sorted(by_state[TaskState.FAILED].items())),
+        "skipped": skipped,
+        "skipped_by_reason": skips,
+    }

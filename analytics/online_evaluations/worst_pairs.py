@@ -1,5 +1,3 @@
-"""The pairs of a rollout's answers in which the target's has the lower score."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -27,8 +25,10 @@ class ScoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Answers of both arms to requests of one minute, of the same place in the order of its hashes. Of one that was
-    erased there is nothing to show."""
+    """Answers of both arms to requests of one minute, at the same place in the order of hashes.
+
+    An erased answer has nothing to show.
+    """
 
     target: ScoredAnswer
     baseline: ScoredAnswer
@@ -43,8 +43,10 @@ class Pair:
 
 
 def worst_pairs(rollout_id: UUID, version_id: UUID, *, limit: int = SHOWN) -> list[Pair]:
-    """Returns the pairs with the largest losses, the latest of equal ones first, among those of the 200 lowest scores
-    of the target. `version_id` is that of the evaluator."""
+    """Returns the pairs with the largest losses, then the latest, among the 200 lowest scores of the target.
+
+    `version_id` is the evaluator's.
+    """
     done = _done(rollout_id, version_id)
     lowest = done.filter(variant=TARGET).order_by("score", "-due_at", "position")
     minutes = set(lowest.values_list("due_at", "rollout_stage")[:_CANDIDATES])
@@ -65,7 +67,6 @@ def _done(rollout_id: UUID, version_id: UUID) -> QuerySet[EvaluationTask]:
 
 
 def _any_of(minutes: Iterable[tuple[datetime, int]]) -> Q:
-    """Returns the condition of the tasks of these minutes and stages."""
     by_stage: dict[int, list[datetime]] = {}
     for due_at, stage in minutes:
         by_stage.setdefault(stage, []).append(due_at)

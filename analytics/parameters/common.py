@@ -1,9 +1,8 @@
-"""The parameters of queries and paths that several analytics endpoints take."""
-
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,8 +11,12 @@ from analytics.queries.request_cursor import RequestCursor, parse_cursor
 from analytics.queries.session_filters import SessionFilter
 from analytics.request_log.record import Operation
 from core.errors import ValidationError
-from core.wire.fields import TimeField
-from core.wire.parameters import Parameters
+from core.wire.parameters import Parameters, RangeParameters
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Filter = TypeVar("Filter", bound=DataclassInstance)
 
 
 class OperationField(serializers.ChoiceField):
@@ -28,21 +31,15 @@ class OperationParameters(Parameters):
 
 
 def parse_operation(request: Request) -> str:
-    """Returns the operation that a URL's query names, empty for none. Raises DRF's ValidationError."""
     given = OperationParameters(data=request.query_params.dict())
     given.is_valid(raise_exception=True)
     return str(given.validated_data.get("operation", ""))
 
 
-class RangeParameters(Parameters):
-    start_date = TimeField(required=False)
-    end_date = TimeField(required=False, end_of_day=True)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        start, end = attrs.get("start_date"), attrs.get("end_date")
-        if start and end and start > end:
-            raise serializers.ValidationError({"end_date": "Must not be before start_date."})
-        return attrs
+def filter_of(kind: type[Filter], values: Mapping[str, Any], **more: Any) -> Filter:
+    """Returns the filter that has the values of its fields' names, and `more`, of the range of time of the values."""
+    named = {name: value for name, value in values.items() if name in kind.__dataclass_fields__}
+    return kind(**{"start": values.get("start_date"), "end": values.get("end_date"), **named, **more})
 
 
 # The fields in which an answer about a range of time names the range.
@@ -62,14 +59,7 @@ class SessionParameters(RangeParameters):
 
     def to_filter(self) -> SessionFilter:
         self.is_valid(raise_exception=True)
-        values = self.validated_data
-        return SessionFilter(
-            user_id=values.get("user_id", ""),
-            operation=values.get("operation", ""),
-            name_pattern=values.get("name_pattern", ""),
-            start=values.get("start_date"),
-            end=values.get("end_date"),
-        )
+        return filter_of(SessionFilter, self.validated_data)
 
 
 class CursorParameters(Parameters):
@@ -85,7 +75,7 @@ class CursorParameters(Parameters):
 
 
 def require_id(name: str, value: str, max_length: int) -> None:
-    """Refuses what no stored id can be: longer than `max_length` characters, or with a NUL, which no database takes."""
+    """Raises ValidationError for an id that cannot be stored: too long, or with a NUL, which no database accepts."""
     if len(value) > max_length:
         problem = f"Has more than {max_length} characters."
     elif "\x00" in value:

@@ -1,15 +1,15 @@
-"""Parses the range of time of a question about figures."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 
 from rest_framework.request import Request
 
-from analytics.parameters.common import RangeParameters
+from analytics.queries.summed import Scope
+from core.wire.parameters import RangeParameters
 
 DEFAULT_DAYS = 30
 
@@ -19,21 +19,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeRange:
-    """A range of time that includes both its ends."""
+    """Includes both its ends."""
 
     start: datetime
     end: datetime
 
+    def of(self, project_id: UUID, operation: str = "", **more: Any) -> Scope:
+        return Scope(project_id, self.start, self.end, operation, **more)
+
 
 def parse_range(request: Request, *, max_length: timedelta | None = None) -> TimeRange:
-    """Returns the range that `start_date` and `end_date` of a URL's query name, as `time_range` does."""
     return time_range(request.query_params.dict(), datetime.now(UTC), max_length=max_length)
 
 
 def time_range(values: Mapping[str, Any], now: datetime, *, max_length: timedelta | None = None) -> TimeRange:
-    """Returns the range from `start_date` to `end_date` of `values`, by default today and the 29 days before.
+    """Returns the range from `start_date` to `end_date`, by default today and the 29 days before.
 
-    A range longer than `max_length` is cut to its last part, or to its first when only `start_date` is given. Raises
+    A range longer than `max_length` is cut to its last part, or to its first if only `start_date` is given. Raises
     DRF's ValidationError.
     """
     given = RangeParameters(data=dict(values))
@@ -55,6 +57,5 @@ def _last_instant(moment: datetime) -> datetime:
 
 
 def _days_before(end: datetime, length: timedelta) -> datetime:
-    """Returns the time, or the midnight that follows when it is the last instant of a day, so that whole days stay
-    whole."""
+    """Rounds the last instant of a day up to midnight, so that whole days stay whole."""
     return max((end + _TICK if end.time() == time.max else end) - length, _EPOCH)

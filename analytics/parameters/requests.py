@@ -1,27 +1,71 @@
-"""The parameters of the request log, its export and its search."""
-
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
+import msgspec
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from analytics.parameters.common import OperationField, RangeParameters
-from analytics.parameters.request_cursors import MAX_CURSOR_CHARACTERS, decode_cursor
+from analytics.parameters.common import OperationField, filter_of
 from analytics.parameters.values import ValuesField, values_by_name
-from analytics.queries.request_filters import RequestFilter, RequestSignal
+from analytics.queries.request_filters import EXCLUDABLE, RequestFilter, RequestSignal
 from analytics.queries.request_sorting import Position, RequestSort
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
 from analytics.queries.usage import Interval
 from analytics.request_log.record import Outcome
 from core.wire.fields import TimeField
+from core.wire.parameters import RangeParameters
 from core.wire.serializers import BodySerializer
+
+MAX_CURSOR_CHARACTERS = 300
+
+
+class _Cursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    sort: RequestSort
+    value: Decimal
+    ts: datetime
+    request_id: UUID
+    backward: bool
+
+
+def encode_cursor(sort: RequestSort, position: Position) -> str:
+    cursor = _Cursor(sort, position.value, position.ts, position.request_id, position.backward)
+    return base64.urlsafe_b64encode(msgspec.msgpack.encode(cursor)).decode().rstrip("=")
+
+
+def decode_cursor(text: str, sort: RequestSort) -> Position:
+    """Decodes a cursor. Raises DRF's ValidationError unless it is the cursor of a list in this order."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        cursor = msgspec.msgpack.decode(raw, type=_Cursor)
+    except (ValueError, binascii.Error, msgspec.MsgspecError):
+        raise serializers.ValidationError({"cursor": "Must be the cursor of a link of this list."}) from None
+    if cursor.sort is not sort:
+        raise serializers.ValidationError({"cursor": "Is of a list in another order: leave it out for the first page."})
+    if not _is_in_range(cursor):
+        raise serializers.ValidationError({"cursor": "Must be the cursor of a link of this list."})
+    return Position(cursor.value, cursor.ts, cursor.request_id, cursor.backward)
+
+
+def _is_in_range(cursor: _Cursor) -> bool:
+    """Returns whether the values of a cursor fit the types of their columns."""
+    return (
+        cursor.value.is_finite()
+        and 0 <= cursor.value < 2**32
+        and cursor.ts.tzinfo is not None
+        and 1970 <= cursor.ts.year < 2200
+    )
+
 
 MAXIMUM_QUERY = 1_000
 MAXIMUM_TERMS = 20
@@ -60,30 +104,19 @@ class _Metadata(serializers.RegexField):
         )
 
 
-_SEVERAL: Mapping[str, Callable[[], serializers.Field[Any, Any, Any, Any]]] = {
-    "session_id": _Text,
-    "user_id": _Text,
+_FIELDS: Mapping[str, Callable[[], serializers.Field[Any, Any, Any, Any]]] = {
     "outcome": lambda: serializers.ChoiceField(choices=[str(outcome) for outcome in Outcome]),
     "status_code": partial(_Number, 999),
-    "source": _Text,
     "operation": OperationField,
-    "provider": _Text,
-    "model": _Text,
-    "requested_model": _Text,
-    "error_type": _Text,
-    "error_code": _Text,
     "prompt_config_id": serializers.UUIDField,
     "prompt_version": _Number,
     "rollout_id": serializers.UUIDField,
-    "variant": _Text,
-    "client_request_id": _Text,
     "api_key_id": partial(_Number, _MAX_64),
     "team_id": partial(_Number, _MAX_64),
-    "deployment": _Text,
-    "language": _Text,
     "signal": lambda: serializers.ChoiceField(choices=[str(signal) for signal in RequestSignal]),
     "metadata": _Metadata,
 }
+_SEVERAL = {name: _FIELDS.get(name, _Text) for name in EXCLUDABLE}
 _NOT = "not_"
 SEVERAL = frozenset({*_SEVERAL, *(f"{_NOT}{name}" for name in _SEVERAL)})
 """The filters that may be given several times: of each a request has to have one value, and none of those of `not_`."""
@@ -108,9 +141,8 @@ class RequestParameters(RangeParameters):
     def to_filter(self) -> RequestFilter:
         self.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(self.validated_data)
-        values = {name: value for name, value in given.items() if name in RequestFilter.__dataclass_fields__}
         excluded = {name: given[f"{_NOT}{name}"] for name in _SEVERAL if given.get(f"{_NOT}{name}")}
-        return RequestFilter(**values, excluded=excluded, start=given.get("start_date"), end=given.get("end_date"))
+        return filter_of(RequestFilter, given, excluded=excluded)
 
 
 class ListParameters(RequestParameters):
@@ -124,7 +156,6 @@ class ListParameters(RequestParameters):
         return RequestSort(self.validated_data.get("sort", RequestSort.NEWEST))
 
     def to_position(self) -> Position | None:
-        """Returns the place at which the page begins; None for the beginning of the list."""
         sort = self.to_sort()
         cursor = self.validated_data.get("cursor")
         return decode_cursor(cursor, sort) if cursor else None
@@ -153,7 +184,6 @@ class SearchBody(BodySerializer):
     end_time = TimeField(required=False, end_of_day=True)
 
     def validate_query(self, value: str) -> list[str]:
-        """Returns the words and quoted parts of the query."""
         terms = parse(value)
         if not terms:
             raise serializers.ValidationError("Must contain a word to search for.")
@@ -168,22 +198,12 @@ class SearchBody(BodySerializer):
         return attrs
 
     def to_filter_and_limit(self) -> tuple[SearchFilter, int]:
-        """Returns the filter of the search and the maximum number of results."""
         self.is_valid(raise_exception=True)
         values = self.validated_data
-        filters = SearchFilter(
-            terms=values["query"],
-            model=values.get("model", ""),
-            operation=values.get("operation", ""),
-            user_id=values.get("user_id", ""),
-            session_id=values.get("session_id", ""),
-            start=values.get("start_time"),
-            end=values.get("end_time"),
-        )
-        return filters, values["limit"]
+        times = {"start": values.get("start_time"), "end": values.get("end_time")}
+        return filter_of(SearchFilter, values, terms=values["query"], **times), values["limit"]
 
 
 def filter_text(query: QueryDict) -> str:
-    """Returns the part of an address's query that filters requests, without its range of time."""
     known = RequestParameters().fields.keys() - {"start_date", "end_date"}
     return urlencode([(name, value) for name, values in query.lists() for value in values if name in known and value])

@@ -1,5 +1,3 @@
-"""The parameters of the figures about scores and feedback."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -7,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from rest_framework import serializers
 
 from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
-from analytics.parameters.common import RangeParameters
-from analytics.queries import feedback
-from analytics.queries.scores import GROUPINGS, ScoreFilter
+from analytics.parameters.common import filter_of
+from analytics.queries.groupings import GROUPINGS
+from analytics.queries.scores import ScoreFilter
+from core.wire.parameters import RangeParameters
 
 _DEFAULT_RANGE = timedelta(days=30)
 
@@ -23,7 +22,7 @@ class ScoreRangeParameters(RangeParameters):
 
 
 class FeedbackMetricsParameters(ScoreRangeParameters):
-    group_by = serializers.ChoiceField(choices=sorted(feedback.GROUPINGS), default="none")
+    group_by = serializers.ChoiceField(choices=sorted(GROUPINGS.keys() - {"evaluator_type"}), default="none")
 
 
 class BadRatingParameters(ScoreRangeParameters):
@@ -37,14 +36,6 @@ class ScoreMetricsParameters(ScoreRangeParameters):
     evaluator_type = serializers.CharField(required=False, allow_blank=True, max_length=EVALUATOR_CHARACTERS)
 
     def to_filter_and_grouping(self) -> tuple[ScoreFilter, str]:
-        """Returns the filter of the scores and the name of their grouping."""
         self.is_valid(raise_exception=True)
         values, (start, end) = self.validated_data, self.between()
-        filters = ScoreFilter(
-            start,
-            end,
-            score_name=values.get("score_name", ""),
-            score_type=values.get("score_type", ""),
-            evaluator_type=values.get("evaluator_type", ""),
-        )
-        return filters, values["group_by"]
+        return filter_of(ScoreFilter, values, start=start, end=end), values["group_by"]

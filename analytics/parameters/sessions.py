@@ -1,5 +1,3 @@
-"""The parameters of the list of sessions that is read on by cursors."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +27,6 @@ class SessionListParameters(SessionParameters):
         return cursor
 
     def to_whole_filter(self) -> tuple[WholeSessionFilter, SessionCursor | None]:
-        """Returns the filter and the place in the list. Raises DRF's ValidationError."""
         sessions = self.to_filter()
         given: dict[str, Any] = self.validated_data
         found = WholeSessionFilter(

@@ -1,5 +1,3 @@
-"""Parameters that may be given several times: a request has to have one of the values."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -50,7 +48,6 @@ class TextsField(serializers.Field[Any, Any, Any, Any]):
 
 
 def parse_parameters(query: str) -> Given:
-    """Returns the parameters of an address's query that are not empty."""
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(query.removeprefix("?"), max_num_fields=_MAX_PARAMETERS):
         found.setdefault(name, []).append(value)
@@ -58,8 +55,9 @@ def parse_parameters(query: str) -> Given:
 
 
 def values_by_name(data: Any, several: Iterable[str]) -> dict[str, Any]:
-    """Returns a query's parameters, or those of a mapping: lists of the values for the names `several`, and the last
-    value of any other name."""
+    """Returns the parameters of a query or mapping: lists for the names in `several`, and the last value of any
+    other.
+    """
     lists = set(several)
     if not hasattr(data, "getlist"):
         return dict(data)

@@ -1,5 +1,3 @@
-"""Presents data sets, which API, pages and the agent's tools show alike."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -23,7 +21,7 @@ def versions(dataset: Dataset, page: Page) -> Listing:
 def items(
     dataset: Dataset, page: Page, *, version: int | None = None, tag: str = "", with_texts: bool = True
 ) -> Listing:
-    """Returns the items of a version. Raises ValidationError for one that there is not."""
+    """Returns the items of a version. Raises ValidationError if it does not exist."""
     found = selectors.list_items(dataset, version=version, tag=tag)
     shown = item_entry if with_texts else item_without_texts
     return Listing(found.count(), [{**shown(row)} for row in found[page.offset : page.offset + page.limit]])

@@ -1,124 +1,117 @@
-"""Presents the figures about a project's traffic, cost and errors; those of one `operation` unless it is empty."""
-
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from analytics.parameters.ranges import DEFAULT_DAYS, TimeRange
-from analytics.queries.failures import list_failures
-from analytics.queries.models import list_model_costs, list_models
-from analytics.queries.overview import get_overview
-from analytics.queries.prompt_cache import PromptCacheRow, list_prompt_cache
-from analytics.queries.prompt_figures import PromptGrouping, list_prompt_figures
-from analytics.queries.range_totals import get_totals, get_totals_compared, list_operations
-from analytics.queries.usage import Interval, list_usage
+from analytics.queries import groups
+from analytics.queries.distinct import count_distinct
+from analytics.queries.groups import ModelFigures, Overview, PromptGrouping
+from analytics.queries.parallel import both
+from analytics.queries.prompt_cache import PromptCacheFigures, PromptCacheRow, list_prompt_cache
+from analytics.queries.summed import TimedSums
+from analytics.queries.usage import DayCost, Interval, IntervalFigures, StartedDayCosts, list_usage
 from analytics.queries.users import list_users
-from analytics.wire import metrics
-from analytics.wire.prompt_cache import prompt_cache
-from analytics.wire.provider_latency import ProviderLatencies, provider_latency
+from analytics.wire.providers import ProviderLatencies, provider_latency
 from core.wire.pagination import Listing, Page
+from core.wire.shown import seen_as, shown
 from integrations.health.reader import project_health
 from integrations.health.window import WINDOW_SECONDS
 from integrations.pricing.selectors import applied_price
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # An overview covers at most this range of time.
 OVERVIEW = timedelta(days=DEFAULT_DAYS)
 
 # The maximum lengths of a range that is shown by minutes, and by hours.
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
+_TOP_MODELS = 5
 _MILLION = Decimal(1_000_000)
 
 
-def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Overview:
-    found = get_overview(project_id, time_range.start, time_range.end, operation=operation)
-    return metrics.overview(found, time_range.start, time_range.end)
+def overview(project_id: UUID, time_range: TimeRange, operation: str = "") -> dict[str, Any]:
+    scope = time_range.of(project_id, operation)
+    (sums, models), distinct = both(
+        partial(groups.get_sums_by_model, scope, limit=_TOP_MODELS), partial(count_distinct, scope)
+    )
+    found = seen_as(
+        Overview,
+        sums,
+        start_date=time_range.start,
+        end_date=time_range.end,
+        total_requests=sums.request_count,
+        total_sessions=distinct.sessions,
+        total_users=distinct.users,
+        top_models=models,
+    )
+    return shown(found)
 
 
-def totals(project_id: UUID, time_range: TimeRange, operation: str = "") -> metrics.Totals:
-    found = get_totals(project_id, time_range.start, time_range.end, operation=operation)
-    return metrics.totals(found, time_range.start, time_range.end)
+def totals(project_id: UUID, time_range: TimeRange, operation: str = "") -> dict[str, Any]:
+    return shown(groups.get_totals(time_range.of(project_id, operation)))
 
 
-def totals_compared(project_id: UUID, now: TimeRange, before: TimeRange) -> tuple[metrics.Totals, metrics.Totals]:
-    """Returns the totals of a range and of one that ends before it begins."""
-    ranges = (now.start, now.end), (before.start, before.end)
-    found = get_totals_compared(project_id, *ranges)
-    return metrics.totals(found[0], *ranges[0]), metrics.totals(found[1], *ranges[1])
+def totals_compared(project_id: UUID, now: TimeRange, before: TimeRange) -> tuple[TimedSums, TimedSums]:
+    return groups.get_totals_compared(now.of(project_id), (before.start, before.end))
 
 
 def users(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    found = list_users(
-        project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset, operation=operation
-    )
-    unnamed = metrics.user(found.unnamed) if found.unnamed else None
-    return _listing(time_range, found.count, [metrics.user(row) for row in found.page], without_user_id=unnamed)
+    found = list_users(time_range.of(project_id, operation), limit=page.limit, offset=page.offset)
+    unnamed = shown(found.unnamed) if found.unnamed else None
+    return ranged(time_range, found.count, found.page, without_user_id=unnamed)
 
 
 def models(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    count, rows = list_models(
-        project_id, time_range.start, time_range.end, limit=page.limit, offset=page.offset, operation=operation
-    )
-    return _listing(time_range, count, [metrics.model(row) for row in rows])
+    scope = time_range.of(project_id, operation)
+    count, rows = groups.list_models(scope, row=ModelFigures, limit=page.limit, offset=page.offset)
+    return ranged(time_range, count, rows)
 
 
 def operations(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    rows = list_operations(project_id, time_range.start, time_range.end)
-    return _listing(time_range, len(rows), page.of([metrics.operation(row) for row in rows]))
+    rows = groups.list_operations(time_range.of(project_id))
+    return ranged(time_range, len(rows), page.of(rows))
 
 
 def prompts(
     project_id: UUID,
     time_range: TimeRange,
     page: Page,
-    grouping: PromptGrouping = PromptGrouping.VERSION,
+    group_by: str = PromptGrouping.VERSION,
     prompt_config_id: UUID | None = None,
 ) -> Listing:
-    """Lists the versions of prompt configs that served requests, or with the other grouping the configs."""
-    rows = list_prompt_figures(
-        project_id, time_range.start, time_range.end, grouping, prompt_config_id=prompt_config_id
-    )
-    return _listing(time_range, len(rows), page.of([metrics.prompt(row) for row in rows]), group_by=str(grouping))
+    scope, grouping = time_range.of(project_id), PromptGrouping(group_by)
+    rows = groups.list_prompt_figures(scope, grouping, prompt_config_id=prompt_config_id)
+    return ranged(time_range, len(rows), page.of(rows), group_by=group_by)
 
 
 def daily_costs(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    count, rows = list_usage(
-        project_id,
-        time_range.start,
-        time_range.end,
-        Interval.DAY,
-        limit=page.limit,
-        offset=page.offset,
-        percentiles=False,
-        operation=operation,
-    )
-    return _listing(time_range, count, [metrics.day_cost(row) for row in rows])
+    scope = time_range.of(project_id, operation)
+    count, rows = list_usage(scope, Interval.DAY, row=StartedDayCosts, limit=page.limit, offset=page.offset)
+    return ranged(time_range, count, [seen_as(DayCost, row, date=row.start.date()) for row in rows])
 
 
 def model_costs(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    rows = list_model_costs(project_id, time_range.start, time_range.end, operation=operation)
-    total = float(sum(row.cost_usd for row in rows))
-    return _listing(time_range, len(rows), page.of(metrics.model_costs(rows)), total_cost_usd=total)
+    total, rows = groups.list_model_costs(time_range.of(project_id, operation))
+    return ranged(time_range, len(rows), page.of(rows), total_cost_usd=float(total))
 
 
 def usage(
-    project_id: UUID, time_range: TimeRange, page: Page, interval: Interval | None = None, operation: str = ""
+    project_id: UUID, time_range: TimeRange, page: Page, operation: str = "", interval: str | None = None
 ) -> Listing:
-    """Lists usage per interval; without `interval` the length of the range decides which one."""
-    chosen = interval or interval_of(time_range)
-    count, rows = list_usage(
-        project_id, time_range.start, time_range.end, chosen, limit=page.limit, offset=page.offset, operation=operation
-    )
-    return _listing(time_range, count, [metrics.usage(row) for row in rows], interval=str(chosen))
+    chosen, scope = Interval(interval or interval_of(time_range)), time_range.of(project_id, operation)
+    count, rows = list_usage(scope, chosen, row=IntervalFigures, limit=page.limit, offset=page.offset)
+    return ranged(time_range, count, rows, interval=str(chosen))
 
 
 def errors(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    rows = list_failures(project_id, time_range.start, time_range.end, operation=operation)
-    total = sum(row.requests for row in rows)
-    return _listing(time_range, len(rows), page.of(metrics.failures(rows)), total_errors=total)
+    rows = groups.list_error_kinds(time_range.of(project_id, operation))
+    return ranged(time_range, len(rows), page.of(rows), total_errors=sum(row.error_count for row in rows))
 
 
 def provider_latencies(project_id: UUID) -> ProviderLatencies:
@@ -127,7 +120,6 @@ def provider_latencies(project_id: UUID) -> ProviderLatencies:
 
 
 def interval_of(time_range: TimeRange) -> Interval:
-    """Returns the interval by which a range is shown unless the caller names one."""
     length = time_range.end - time_range.start
     if length <= _BY_MINUTES:
         return Interval.MINUTE
@@ -135,16 +127,18 @@ def interval_of(time_range: TimeRange) -> Interval:
 
 
 def prompt_caches(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    """Returns what the vendors' prompt caches saved, and what they could have saved at today's prices, in the last 30
-    days of the range at most, because single requests are read."""
+    """What the vendors' prompt caches saved, and could have saved at today's prices.
+
+    Covers at most the last 30 days of the range: single requests are read.
+    """
     time_range = TimeRange(max(time_range.start, time_range.end - OVERVIEW), time_range.end)
-    rows = list_prompt_cache(project_id, time_range.start, time_range.end)
-    shown = [prompt_cache(row, _missed(project_id, row)) for row in page.of(rows)]
-    return _listing(time_range, len(rows), shown)
+    rows = list_prompt_cache(time_range.of(project_id))
+    results = [seen_as(PromptCacheFigures, row, missed_usd=_missed(project_id, row)) for row in page.of(rows)]
+    return ranged(time_range, len(rows), results)
 
 
 def _missed(project_id: UUID, row: PromptCacheRow) -> Decimal | None:
-    """Returns the US dollars by which reads of the missed tokens are cheaper than fresh input; None without a price."""
+    """The US dollars by which reads of the missed tokens are cheaper than fresh input; None without a price."""
     if not row.missed_tokens:
         return Decimal(0)
     price = applied_price(project_id, row.provider, row.model)
@@ -153,6 +147,7 @@ def _missed(project_id: UUID, row: PromptCacheRow) -> Decimal | None:
     return row.missed_tokens * (price.input_cost_per_1m - price.cache_read_cost_per_1m) / _MILLION
 
 
-def _listing(time_range: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:
-    """Returns a page whose further fields name the range of time that it covers."""
-    return Listing(count, results, {"start_date": time_range.start, "end_date": time_range.end, **more})
+def ranged(time_range: TimeRange, count: int, rows: Iterable[DataclassInstance], **more: Any) -> Listing:
+    return Listing(
+        count, [shown(row) for row in rows], {"start_date": time_range.start, "end_date": time_range.end, **more}
+    )

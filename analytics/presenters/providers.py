@@ -1,28 +1,35 @@
-"""Presents the errors of a project in groups, how each provider performed, and which provider took over from which."""
-
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Set
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters.metrics import interval_of
-from analytics.queries.error_groups import EVERYTHING, find_error_samples, list_error_groups, list_error_intervals
+from analytics.presenters.metrics import interval_of, ranged
+from analytics.queries.error_groups import (
+    EVERYTHING,
+    ErrorGroup,
+    find_error_samples,
+    list_error_groups,
+    list_error_intervals,
+)
 from analytics.queries.parallel import both
 from analytics.queries.provider_history import (
+    IntervalCounts,
     list_deployment_intervals,
     list_failover_intervals,
     list_failovers,
     list_provider_intervals,
 )
 from analytics.queries.request_filters import RequestFilter
+from analytics.queries.summed import Scope
 from analytics.queries.usage import list_beginnings
 from analytics.wire import providers
 from core.wire.pagination import Listing, Page
+from core.wire.shown import seen_as
 from integrations.selectors import providers_with_names
 
 # The attempts of requests are read from the requests themselves, so a range is at most this long.
@@ -35,95 +42,56 @@ MAX_COUNTS = 400
 
 
 def provider_history(
-    project_id: UUID, time_range: TimeRange, interval_minutes: int | None = None
+    project_id: UUID, time_range: TimeRange, *, interval_minutes: int | str | None = None
 ) -> providers.ProviderHistories:
-    """Returns the providers that had requests in the range by name, each with every interval that has begun, and by
-    deployment where the project has named some."""
+    """By provider with requests in the range: every interval that has begun, and by deployment if the project has named
+    some."""
     start, end = time_range.start, max(time_range.start, min(time_range.end, datetime.now(UTC)))
-    minutes = interval_minutes or _interval_minutes(end - start)
+    minutes, scope = int(interval_minutes or _interval_minutes(end - start)), Scope(project_id, start, end)
     answered, failed_over = both(
-        partial(list_provider_intervals, project_id, start, end, minutes),
-        partial(list_failover_intervals, project_id, start, end, minutes),
+        partial(list_provider_intervals, scope, minutes), partial(list_failover_intervals, scope, minutes)
     )
     named = providers_with_names(project_id)
-    by_deployment = list_deployment_intervals(project_id, start, end, minutes) if named else []
-    counts = _Counts()
-    for row in answered:
-        counts.at((row.provider, ""), row.start).add(row.requests, row.errors)
-    for failed in failed_over:
-        counts.at((failed.provider, ""), failed.start).failovers += failed.failovers
-        if failed.provider in named:
-            counts.at((failed.provider, failed.deployment), failed.start).failovers += failed.failovers
-    for one in by_deployment:
-        if one.provider in named:
-            counts.at((one.provider, one.deployment), one.start).add(one.requests, one.errors)
-    starts = _starts(start, end, timedelta(minutes=minutes))
+    by_deployment = list_deployment_intervals(scope, minutes) if named else []
+    counts: defaultdict[tuple[str, str], defaultdict[datetime, Counter[str]]]
+    counts = defaultdict(lambda: defaultdict(Counter))
+    # The deployment is empty for all of a provider.
+    for row in [*answered, *failed_over]:
+        counts[row.provider, ""][row.start].update(_counts_of(row))
+    for row in [*failed_over, *by_deployment]:
+        if row.provider in named:
+            counts[row.provider, row.deployment][row.start].update(_counts_of(row))
+    starts, places = _starts(start, end, timedelta(minutes=minutes)), sorted(counts)
+
+    def history(provider: str, deployment: str = "") -> providers.History:
+        return providers.history([(begin, counts[provider, deployment][begin]) for begin in starts])
+
     return {
         "start_date": time_range.start,
         "end_date": time_range.end,
         "interval_minutes": minutes,
         "providers": [
-            providers.provider_history(
-                provider,
-                counts.intervals((provider, ""), starts),
-                [
-                    providers.deployment_history(deployment, counts.intervals((provider, deployment), starts))
-                    for deployment in counts.deployments_of(provider)
+            {
+                "provider": provider,
+                **history(provider),
+                "deployments": [
+                    {"deployment": deployment, **history(provider, deployment)}
+                    for of, deployment in places
+                    if of == provider and deployment
                 ],
-            )
-            for provider in sorted({provider for provider, _ in counts.places})
+            }
+            for provider in dict.fromkeys(provider for provider, _ in places)
         ],
     }
 
 
-@dataclass(slots=True)
-class _Count:
-    requests: int = 0
-    errors: int = 0
-    failovers: int = 0
-
-    def add(self, requests: int, errors: int) -> None:
-        self.requests += requests
-        self.errors += errors
-
-
-class _Counts:
-    """Requests, errors and failovers by interval of each provider, whose deployment is empty here, and of each named
-    deployment."""
-
-    def __init__(self) -> None:
-        self._found: defaultdict[tuple[str, str], defaultdict[datetime, _Count]] = defaultdict(
-            lambda: defaultdict(_Count)
-        )
-
-    @property
-    def places(self) -> Set[tuple[str, str]]:
-        return self._found.keys()
-
-    def at(self, place: tuple[str, str], start: datetime) -> _Count:
-        return self._found[place][start]
-
-    def deployments_of(self, provider: str) -> list[str]:
-        return sorted(deployment for of, deployment in self.places if of == provider and deployment)
-
-    def intervals(self, place: tuple[str, str], starts: list[datetime]) -> list[providers.ProviderInterval]:
-        found, none = self._found[place], _Count()
-        counts = (found.get(start, none) for start in starts)
-        return [
-            providers.provider_interval(start, count.requests, count.errors, count.failovers)
-            for start, count in zip(starts, counts, strict=True)
-        ]
+def _counts_of(row: IntervalCounts) -> Mapping[str, int]:
+    return {name: getattr(row, name) for name in providers.COUNTS}
 
 
 def failovers(project_id: UUID, time_range: TimeRange, page: Page) -> Listing:
-    """Lists the failovers from one model at a provider to the next by falling number of requests."""
-    rows = list_failovers(project_id, time_range.start, time_range.end)
-    more = {
-        "start_date": time_range.start,
-        "end_date": time_range.end,
-        "total_failovers": sum(row.requests for row in rows),
-    }
-    return Listing(len(rows), [providers.failover(row) for row in page.of(rows)], more)
+    rows = list_failovers(time_range.of(project_id))
+    return ranged(time_range, len(rows), page.of(rows), total_failovers=sum(row.request_count for row in rows))
 
 
 def _interval_minutes(length: timedelta) -> int:
@@ -139,29 +107,27 @@ def _starts(start: datetime, end: datetime, length: timedelta) -> list[datetime]
 def error_groups(
     project_id: UUID, time_range: TimeRange, page: Page, operation: str = "", filters: RequestFilter = EVERYTHING
 ) -> Listing:
-    """Lists the groups by falling number of errors; `starts` are the intervals of their counts, the earliest first."""
+    """By falling number of errors; `starts` are the intervals of their counts, the earliest first."""
     start, end = time_range.start, time_range.end
     interval = interval_of(time_range)
     begun = max(start, min(end, datetime.now(UTC)))
     starts = list_beginnings(start, begun, interval, limit=MAX_COUNTS)
-    totals, rows = list_error_groups(
-        project_id, start, end, limit=page.limit, offset=page.offset, operation=operation, filters=filters
-    )
+    scope = time_range.of(project_id, operation)
+    totals, rows = list_error_groups(scope, limit=page.limit, offset=page.offset, filters=filters)
     kinds = [row.kind for row in rows]
     counts: defaultdict[int, dict[datetime, int]] = defaultdict(dict)
     if rows:
-        first = max(start, starts[0])
-        for found in list_error_intervals(project_id, first, begun, interval, kinds, operation=operation):
-            counts[found.kind][found.start] = found.requests
+        counted = replace(scope, start=max(start, starts[0]), end=begun)
+        for found in list_error_intervals(counted, interval, kinds):
+            counts[found.kind][found.start] = found.request_count
     samples = find_error_samples(project_id, rows) if rows else {}
     results = [
-        providers.error_group(row, sample=samples.get(row.kind), starts=starts, counts=counts[row.kind]) for row in rows
+        seen_as(
+            ErrorGroup,
+            row,
+            sample_request_id=samples.get(row.kind),
+            counts=[counts[row.kind].get(start, 0) for start in starts],
+        )
+        for row in rows
     ]
-    more = {
-        "start_date": start,
-        "end_date": end,
-        "interval": str(interval),
-        "starts": starts,
-        "total_errors": totals.errors,
-    }
-    return Listing(totals.groups, results, more)
+    return ranged(time_range, totals.groups, results, interval=str(interval), starts=starts, total_errors=totals.errors)

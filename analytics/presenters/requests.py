@@ -1,27 +1,26 @@
-"""Presents the request log, and one request with its bodies, attributes, scores and feedback."""
-
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
-from analytics.parameters.request_cursors import encode_cursor
+from analytics.parameters.requests import encode_cursor
 from analytics.presenters.metrics import interval_of
-from analytics.queries.request_facets import list_facets
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.request_histogram import list_histogram
+from analytics.queries.request_histogram import RequestHistogram, count_by_interval
 from analytics.queries.request_pages import list_page
 from analytics.queries.request_sorting import Position, RequestSort, position_of
 from analytics.queries.requests import RequestDetailRow, get_payload, get_request, list_requests
+from analytics.queries.search import SearchFilter, search
 from analytics.queries.usage import Interval
 from analytics.scores.selectors import list_feedback_of_request, list_scores_of
-from analytics.wire.conversations import TextBounds
-from analytics.wire.feedback import FeedbackEntry, feedback_entries
-from analytics.wire.request_conversations import RequestConversation, request_conversation
-from analytics.wire.request_figures import RequestFacets, RequestHistogram, request_facets, request_histogram
+from analytics.wire.conversations import RequestConversation, TextBounds, request_conversation
+from analytics.wire.feedback import FeedbackEntry, ScoreEntry, feedback_entries, score_entries
 from analytics.wire.requests import RequestDetail, request_detail, request_entry
-from analytics.wire.scores import ScoreEntry, score_entries
+from analytics.wire.search import LookupResults, SearchResults, lookup_results, search_results
 from core.errors import NotFoundError, ValidationError
+from core.lookup.registry import Kind, look_up
+from core.roles import Right
 from core.wire.pagination import CursorListing, Listing, Page
 
 # A request shows this many of its scores, and as much feedback; `scores/request/` and the session's feedback list all.
@@ -31,7 +30,6 @@ MAX_INTERVALS = 2_000
 
 
 def requests(project_id: UUID, filters: RequestFilter, page: Page, *, oldest_first: bool = False) -> Listing:
-    """Returns a page of the list by time at an offset."""
     count, rows = list_requests(project_id, filters, limit=page.limit, offset=page.offset, oldest_first=oldest_first)
     return Listing(count, [request_entry(row) for row in rows])
 
@@ -39,7 +37,6 @@ def requests(project_id: UUID, filters: RequestFilter, page: Page, *, oldest_fir
 def request_page(
     project_id: UUID, filters: RequestFilter, sort: RequestSort, limit: int, position: Position | None = None
 ) -> CursorListing:
-    """Returns the page of a list in any order at `position`, or its first page."""
     count, page = list_page(project_id, filters, sort, limit=limit, position=position)
     rows = page.rows
     return CursorListing(
@@ -51,24 +48,22 @@ def request_page(
 
 
 def request(project_id: UUID, request_id: UUID) -> RequestDetail:
-    """Returns one request with its bodies, scores and feedback. Raises NotFoundError."""
     row = find_request(project_id, request_id)
     return request_detail(row, get_payload(project_id, row), _scores(project_id, row), _feedback(project_id, row))
 
 
 def request_without_bodies(project_id: UUID, row: RequestDetailRow) -> RequestDetail:
-    """Returns what `request` does, without bodies, which may be megabytes that a page shows as a conversation."""
+    """As `request`, without bodies, which may be megabytes that a page shows as a conversation."""
     return request_detail(row, None, _scores(project_id, row), _feedback(project_id, row))
 
 
 def conversation(project_id: UUID, request_id: UUID) -> RequestConversation:
-    """Returns what the request and its answer said, with long texts cut. Raises NotFoundError."""
+    """Returns the conversation of a request and its answer; long texts are cut. Raises NotFoundError."""
     payload = get_payload(project_id, find_request(project_id, request_id))
     return request_conversation(payload, TextBounds(*_CONVERSATION_BOUNDS))
 
 
 def find_request(project_id: UUID, request_id: UUID) -> RequestDetailRow:
-    """Raises NotFoundError."""
     row = get_request(project_id, request_id)
     if row is None:
         raise no_request()
@@ -87,19 +82,30 @@ def no_request() -> NotFoundError:
     return NotFoundError("There is no such request in this project.", code="request_not_found")
 
 
-def facets(project_id: UUID, filters: RequestFilter, *, without_own: bool = False) -> RequestFacets:
-    return request_facets(list_facets(project_id, filters, without_own=without_own))
-
-
 def histogram(
     project_id: UUID, filters: RequestFilter, time_range: TimeRange, interval: Interval | None = None
 ) -> RequestHistogram:
-    """Returns the counts per interval; without `interval` the length of the range decides which one. Raises
-    ValidationError for a range of more than MAX_INTERVALS intervals."""
+    """Without `interval` the length of the range decides. Raises ValidationError for more than MAX_INTERVALS
+    intervals.
+    """
     chosen = interval or interval_of(time_range)
     start, end = time_range.start, time_range.end
     if (end - start) // chosen.length >= MAX_INTERVALS:
         field = "interval" if interval else "start_date"
         problem = f"The range has more than {MAX_INTERVALS:,} intervals of a {chosen}."
         raise ValidationError.of_field(field, problem)
-    return request_histogram(list_histogram(project_id, filters, start, end, chosen), start, end, chosen)
+    return count_by_interval(project_id, filters, start, end, chosen)
+
+
+def search_texts(project_id: UUID, filters: SearchFilter, limit: int) -> SearchResults:
+    """Returns the newest requests in whose texts all terms occur, with the places of the terms."""
+    return search_results(search(project_id, filters, limit=limit))
+
+
+def lookup(
+    project_id: UUID, text: str, rights: Collection[Right], kinds: Collection[Kind] = tuple(Kind)
+) -> LookupResults:
+    """Returns the requests, sessions, users, keys, prompts and rollouts of this id or name; blanks around it do not
+    count. Records of other `kinds`, and those for which there is no right among `rights`, are left out."""
+    text = text.strip()
+    return lookup_results(look_up(project_id, text, rights, kinds) if text else [])

@@ -1,5 +1,3 @@
-"""Presents what a review item's request and its answer said, as API and page show it."""
-
 from __future__ import annotations
 
 from itertools import count
@@ -27,10 +25,10 @@ def item_conversation(project_id: UUID, queue_id: UUID, item_id: UUID) -> Review
 
 
 def reviewed_conversation(item: ReviewItem, row: RequestDetailRow) -> ReviewConversation:
-    """Returns the last turns of the request, and the answer. While the request is hidden, the texts of its prompt are
-    left out: they differ by version, so that they tell the arm. Raises the errors of the store.
+    """The last turns of the request, and the answer. Raises the errors of the store.
 
-    Scores that the request has already are left out always, so that they do not lead the reviewer.
+    While the request is hidden, the texts of its prompt are left out: they differ by version and would tell the arm.
+    Existing scores are always left out, so that they do not lead the reviewer.
     """
     payload = get_payload(item.queue.project_id, row)
     if payload is None:

@@ -1,5 +1,3 @@
-"""Presents review queues, which API, pages and the agent's tools show alike."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -18,24 +16,20 @@ from analytics.reviews.wire import (
     agreement_entry,
     item_entry,
     people_entry,
-    progress_entry,
     queue_entry,
 )
-from analytics.wire.scores import score_entries
+from analytics.wire.feedback import score_entries
 from core.wire.pagination import Listing, Page
-
-_NONE = selectors.Progress()
 
 
 def queues(project_id: UUID, page: Page, *, state: str = "") -> Listing:
     found = selectors.list_queues(project_id, state)
     rows = list(found[page.offset : page.offset + page.limit])
     progress = selectors.progress_of(row.pk for row in rows)
-    return Listing(found.count(), [queue_entry(row, progress.get(row.pk, _NONE)) for row in rows])
+    return Listing(found.count(), [queue_entry(row, progress[row.pk]) for row in rows])
 
 
 def queue(project_id: UUID, queue_id: UUID) -> ReviewQueueEntry:
-    """Returns one queue. Raises QueueNotFoundError."""
     row = selectors.get_queue(project_id, queue_id)
     return queue_entry(row, _progress(row.pk))
 
@@ -48,8 +42,7 @@ def items(queue: ReviewQueue, page: Page, *, state: str = "", assignee: str = ""
 
 
 def next_item(queue_id: UUID, item: ReviewItem | None) -> NextReviewItem:
-    """Returns an item, or null, beside the queue's progress."""
-    return {"item": entry_of(item) if item else None, "progress": progress_entry(_progress(queue_id))}
+    return {"item": entry_of(item) if item else None, "progress": _progress(queue_id)}
 
 
 def entry_of(item: ReviewItem) -> ReviewItemEntry:
@@ -61,11 +54,10 @@ def scored_item(item: ReviewItem, score: Score) -> ScoredReviewItem:
 
 
 def agreement(project_id: UUID, queue_id: UUID) -> ReviewAgreement:
-    """Returns the agreement of a queue's reviewers with each type of evaluator. Raises QueueNotFoundError."""
     row = selectors.get_queue(project_id, queue_id)
     people = agreement_of_people(row)
     return {
-        "reviewed": _progress(queue_id).done,
+        "reviewed": _progress(queue_id)["done"],
         "score_name": row.score_name,
         "compared_score_name": row.compared_score_name or row.score_name,
         "people": None if people is None else people_entry(people),
@@ -73,5 +65,5 @@ def agreement(project_id: UUID, queue_id: UUID) -> ReviewAgreement:
     }
 
 
-def _progress(queue_id: UUID) -> selectors.Progress:
-    return selectors.progress_of([queue_id]).get(queue_id, _NONE)
+def _progress(queue_id: UUID) -> selectors.ReviewProgress:
+    return selectors.progress_of([queue_id])[queue_id]

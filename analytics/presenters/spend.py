@@ -1,5 +1,3 @@
-"""Presents what a project's requests cost by a dimension beside the period before, and the models without a price."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -9,23 +7,25 @@ from functools import partial
 from uuid import UUID
 
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters.metrics import interval_of
+from analytics.presenters.metrics import interval_of, ranged
 from analytics.queries import visible
 from analytics.queries.dimension_costs import (
-    IntervalCostRow,
-    Scope,
+    NO_COSTS,
+    IntervalKeyCosts,
     list_interval_costs,
     list_keys,
     list_page,
 )
 from analytics.queries.dimensions import Dimension
-from analytics.queries.price_gaps import list_price_gaps
-from analytics.queries.usage import Interval, count_intervals, list_usage
+from analytics.queries.groups import list_price_gaps, percentage
+from analytics.queries.summed import Scope
+from analytics.queries.usage import Interval, IntervalCosts, count_intervals, list_usage
 from analytics.wire import spend
 from core.errors import ValidationError
 from core.keys.services import METADATA_PREFIX
 from core.selectors import api_key_names, team_names
 from core.wire.pagination import Listing, Page
+from core.wire.shown import seen_as, shown
 from integrations.pricing.lookup import find_entry
 from integrations.selectors import price_overrides, price_table
 
@@ -37,49 +37,43 @@ _NAMES = {Dimension.API_KEY: api_key_names, Dimension.TEAM: team_names}
 
 
 def cost_by(
-    project_id: UUID, dimension: Dimension, time_range: TimeRange, page: Page, operation: str = "", *, tag: str = ""
+    project_id: UUID, time_range: TimeRange, page: Page, operation: str = "", *, group_by: str, tag: str = ""
 ) -> Listing:
-    """Lists the keys of the dimension by falling cost, each with its figures of the period before. `tag` is the name of
-    the metadata by which the dimension METADATA splits."""
-    past = range_before(time_range, datetime.now(UTC))
+    """The keys of a dimension by falling cost, each with its figures of the period before. `tag` is the metadata name
+    by which METADATA splits."""
+    dimension, past = Dimension(group_by), range_before(time_range, datetime.now(UTC))
     scope, before = (_scope(project_id, one, operation, tag) for one in (time_range, past))
     found = list_page(scope, before, dimension, limit=page.limit, offset=page.offset)
     names = names_of(project_id, dimension, found.keys)
     results = [
-        spend.dimension_figures(
-            found.figures[key], found.costs_before.get(key), name=names[key], total=found.total.cost_usd
+        seen_as(
+            spend.DimensionFigures,
+            found.figures[key],
+            name=names[key],
+            percentage=percentage(found.figures[key].total_cost_usd, found.total.total_cost_usd),
+            previous=seen_as(spend.PreviousFigures, found.costs_before.get(key, NO_COSTS)),
         )
         for key in found.keys
         if key in found.figures
     ]
-    totals_before: spend.PreviousTotals = {
-        "start_date": past.start,
-        "end_date": past.end,
-        **spend.previous_figures(found.total_before),
-    }
-    more = {
-        "start_date": time_range.start,
-        "end_date": time_range.end,
-        "group_by": dimension,
-        **spend.previous_figures(found.total),
-        "range_before": totals_before,
-    }
-    return Listing(found.count, results, more)
+    totals_before = seen_as(spend.PreviousTotals, found.total_before, start_date=past.start, end_date=past.end)
+    more = {"group_by": dimension, **shown(found.total), "range_before": shown(totals_before)}
+    return ranged(time_range, found.count, results, **more)
 
 
 def cost_intervals(
     project_id: UUID,
-    dimension: Dimension,
     time_range: TimeRange,
-    *,
-    interval: Interval | None = None,
-    top: int = DEFAULT_TOP,
     operation: str = "",
+    *,
+    group_by: str,
+    interval: str | None = None,
+    top: int = DEFAULT_TOP,
     tag: str = "",
 ) -> spend.CostIntervals:
-    """Returns the cost of the `top` keys and of all others together in each interval that has begun, the earliest
-    first. Raises ValidationError for a range of more than MAX_INTERVALS intervals."""
-    chosen = interval or interval_of(time_range)
+    """The cost of the `top` keys, and of all others together, in each interval that has begun, the earliest first.
+    Raises ValidationError for more than MAX_INTERVALS intervals."""
+    dimension, chosen = Dimension(group_by), Interval(interval or interval_of(time_range))
     begun = TimeRange(time_range.start, max(time_range.start, min(time_range.end, datetime.now(UTC))))
     if count_intervals(begun.start, begun.end, chosen) > MAX_INTERVALS:
         field = "interval" if interval else "start_date"
@@ -90,22 +84,12 @@ def cost_intervals(
     rows, (_, totals) = visible.both_visible(
         project_id,
         partial(list_interval_costs, scope, dimension, chosen, keys),
-        partial(
-            list_usage,
-            project_id,
-            begun.start,
-            begun.end,
-            chosen,
-            limit=MAX_INTERVALS,
-            offset=0,
-            percentiles=False,
-            operation=operation,
-        ),
+        partial(list_usage, scope, chosen, row=IntervalCosts, limit=MAX_INTERVALS),
     )
     totals.reverse()
     starts = [row.start for row in totals]
     names = names_of(project_id, dimension, keys)
-    by_key: defaultdict[str, dict[datetime, IntervalCostRow]] = defaultdict(dict)
+    by_key: defaultdict[str, dict[datetime, IntervalKeyCosts]] = defaultdict(dict)
     for row in rows:
         by_key[row.key][row.start] = row
     return {
@@ -120,25 +104,23 @@ def cost_intervals(
 
 
 def price_gaps(project_id: UUID, time_range: TimeRange, page: Page, operation: str = "") -> Listing:
-    """Lists the models that had requests of unknown cost; `has_price_now` tells whether a price was set since."""
-    rows = list_price_gaps(project_id, time_range.start, time_range.end, operation=operation)
+    """The models that had requests of unknown cost; `has_price_now` tells whether a price was set since."""
+    rows = list_price_gaps(time_range.of(project_id, operation))
     priced = price_overrides(project_id).keys() | price_table().keys() if rows else set()
-    shown = [
-        spend.price_gap(row, has_price_now=find_entry(priced, row.provider, row.model) is not None)
+    results = [
+        seen_as(spend.PriceGap, row, has_price_now=find_entry(priced, row.provider, row.model) is not None)
         for row in page.of(rows)
     ]
-    return Listing(len(rows), shown, {"start_date": time_range.start, "end_date": time_range.end})
+    return ranged(time_range, len(rows), results)
 
 
 def range_before(time_range: TimeRange, now: datetime) -> TimeRange:
-    """Returns the range just before, as long as the part of `time_range` that is over."""
+    """The range just before, as long as the past part of `time_range`."""
     end = max(time_range.start, min(time_range.end, now))
     return TimeRange(time_range.start - (end - time_range.start) - _TICK, time_range.start - _TICK)
 
 
 def names_of(project_id: UUID, dimension: Dimension, keys: Sequence[str]) -> Mapping[str, str]:
-    """Returns the name of each key: that of an API key or a team, as far as it still exists, and otherwise the key
-    itself."""
     if dimension not in _NAMES:
         return {key: key for key in keys}
     named = _NAMES[dimension](project_id, [int(key) for key in keys if key])
@@ -146,4 +128,4 @@ def names_of(project_id: UUID, dimension: Dimension, keys: Sequence[str]) -> Map
 
 
 def _scope(project_id: UUID, time_range: TimeRange, operation: str, tag: str) -> Scope:
-    return Scope(project_id, time_range.start, time_range.end, operation, f"{METADATA_PREFIX}{tag}" if tag else "")
+    return time_range.of(project_id, operation, tag=f"{METADATA_PREFIX}{tag}" if tag else "")

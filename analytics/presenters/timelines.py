@@ -1,5 +1,3 @@
-"""Presents the spans and requests of a session and its traces as one timeline, and the requests beside a request."""
-
 from __future__ import annotations
 
 from functools import partial
@@ -9,18 +7,25 @@ from analytics.presenters.requests import find_request
 from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.session_requests import find_neighbour, list_session_requests
-from analytics.queries.session_traces import session_trace_logs, session_trace_spans
-from analytics.queries.telemetry import MAX_RECORDS
+from analytics.queries.telemetry import MAX_RECORDS, trace_logs
+from analytics.queries.traces import (
+    find_trace,
+    is_being_deleted,
+    session_trace_logs,
+    session_trace_spans,
+    trace_sessions,
+)
 from analytics.queries.visible import both_visible
+from analytics.telemetry.rows import LogRow
 from analytics.wire.requests import RequestNeighbours
 from analytics.wire.telemetry import LogRecord, log_entry
-from analytics.wire.timelines import SessionTimeline, session_timeline
+from analytics.wire.timelines import SessionTimeline, Trace, session_timeline
+from core.errors import NotFoundError
 
 MAX_REQUESTS = 200
 
 
 def timeline(project_id: UUID, session_id: str) -> SessionTimeline:
-    """Returns the first spans and requests of a session and of its traces as trees; an unknown session has none."""
     traced, found = both_visible(
         project_id,
         partial(session_trace_spans, project_id, session_id),
@@ -33,13 +38,11 @@ def timeline(project_id: UUID, session_id: str) -> SessionTimeline:
 
 
 def logs(project_id: UUID, session_id: str) -> list[LogRecord]:
-    """Returns the first log records of a session and of its traces."""
     return [log_entry(row) for row in session_trace_logs(project_id, session_id)]
 
 
 def neighbours(project_id: UUID, request_id: UUID) -> RequestNeighbours:
-    """Returns the requests before and after this one in its session, or in the log without one. Raises
-    NotFoundError."""
+    """The requests before and after this one in its session, or in the log without one. Raises NotFoundError."""
     row = find_request(project_id, request_id)
     return neighbours_of(project_id, row)
 
@@ -55,3 +58,26 @@ def neighbours_of(project_id: UUID, row: RequestRow) -> RequestNeighbours:
 
 def _id(found: RequestCursor | None) -> UUID | None:
     return found.request_id if found else None
+
+
+def trace(project_id: UUID, trace_id: str) -> Trace:
+    """Returns the first spans and logs of a trace, whose id is in lower case. Raises NotFoundError."""
+    if is_being_deleted(project_id, trace_id):
+        raise no_trace()
+    found, (logs, named) = both_visible(
+        project_id, partial(find_trace, project_id, trace_id), partial(_logs_and_sessions, project_id, trace_id)
+    )
+    if not (found.spans or logs):
+        raise no_trace()
+    requests = get_requests(project_id, found.shown_requests())
+    timeline = session_timeline(found.spans, requests, truncated=len(found.spans) >= MAX_RECORDS)
+    sessions = dict.fromkeys([*named, *(row.session_id for row in found.requests if row.session_id)])
+    return {"trace_id": trace_id, "sessions": [*sessions], **timeline, "logs": [log_entry(row) for row in logs]}
+
+
+def _logs_and_sessions(project_id: UUID, trace_id: str) -> tuple[list[LogRow], list[str]]:
+    return trace_logs(project_id, [trace_id]), trace_sessions(project_id, trace_id)
+
+
+def no_trace() -> NotFoundError:
+    return NotFoundError("There is no such trace in this project.", code="trace_not_found")

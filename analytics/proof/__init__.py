@@ -1,1 +1,1 @@
-"""Proves on the operator's own servers what the gateway expects of them, in a scratch database that is dropped then."""
+"""Proves on the operator's own servers what the gateway expects of them, in a scratch database that is then dropped."""

@@ -1,5 +1,3 @@
-"""The promises that servers of an analytics store have to keep, each with its test and the reason of a failure."""
-
 from __future__ import annotations
 
 import threading
@@ -13,10 +11,10 @@ from uuid import UUID, uuid4
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.address import at
 from analytics.clickhouse.topology.mode import mode
+from analytics.clickhouse.visible import visible_until
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.proof import rows
 from analytics.proof.servers import Server
-from analytics.queries.variants.by_record import visible_until
 
 _BATCH = 200
 _ROUNDS = 5
@@ -39,7 +37,7 @@ WHERE t.database = currentDatabase() GROUP BY name, engine ORDER BY name
 
 
 class BrokenPromiseError(Exception):
-    """The servers do not keep a promise; the message is the reason."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,6 @@ def _let_one_migrator_in(servers: Sequence[Server]) -> None:
 
 
 def _ask_at_once(servers: Sequence[Server], number: int) -> int:
-    """Returns how many of the servers say that they have made the lease."""
     made: list[bool] = []
     failures: list[Exception] = []
 
@@ -201,15 +198,10 @@ def _insert_slowly(writer: Server, project: UUID) -> None:
         client.execute(_SLOW_INSERT, {"project": project}, {"max_block_size": 10, "max_threads": 1})
 
 
-@dataclass(frozen=True)
-class _Earliest:
-    earliest: datetime
-
-
 def _earliest(project: UUID) -> datetime:
-    sql = "SELECT min(recorded_at) AS earliest FROM requests WHERE project_id = {project:UUID}"
-    [found] = client.query(sql, {"project": project}, row=_Earliest, name="proof.earliest", fresh=("requests",))
-    return found.earliest
+    sql = "SELECT min(recorded_at) FROM requests WHERE project_id = {project:UUID}"
+    [found] = client.query(sql, {"project": project}, row=datetime, name="proof.earliest", fresh=("requests",))
+    return found
 
 
 def _close_the_gate(servers: Sequence[Server]) -> None:

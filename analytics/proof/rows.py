@@ -1,5 +1,3 @@
-"""Made-up requests for a proof, and the figures of a project as one server gives them."""
-
 from __future__ import annotations
 
 import random
@@ -34,25 +32,17 @@ _DIGEST = """
 SELECT count() AS rows, uniqExact(request_id) AS ids, sum(cityHash64(request_id, ts, model, recorded_at)) AS checksum
 FROM requests WHERE project_id = {project:UUID}
 """
-_PAYLOADS = "SELECT count() AS rows FROM payloads WHERE project_id = {project:UUID}"
+_PAYLOADS = "SELECT count() FROM payloads WHERE project_id = {project:UUID}"
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What a server has of a project's requests; the checksum depends on every row."""
-
     rows: int
     ids: int
     checksum: int
 
 
-@dataclass(frozen=True)
-class _Count:
-    rows: int
-
-
 def make_rows(project: UUID, number: int) -> list[tuple[Any, ...]]:
-    """Returns requests of the days before today, with several models, users, sessions and outcomes."""
     chance = random.Random(project.int)  # noqa: S311 - nothing secret
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     rows = []
@@ -70,25 +60,25 @@ def make_rows(project: UUID, number: int) -> list[tuple[Any, ...]]:
 
 
 def digest(project: UUID) -> Digest:
-    """Returns what the server has when it has caught up with the others."""
     [found] = client.query(_DIGEST, {"project": project}, row=Digest, name="proof.digest", fresh=("requests",))
     return found
 
 
 def count_texts(project: UUID) -> int:
-    [found] = client.query(_PAYLOADS, {"project": project}, row=_Count, name="proof.payloads", fresh=("payloads",))
-    return found.rows
+    [found] = client.query(_PAYLOADS, {"project": project}, row=int, name="proof.payloads", fresh=("payloads",))
+    return found
 
 
 def differing_rollups(project: UUID) -> Sequence[str]:
-    """Returns the tables of figures that differ from the project's requests."""
     units = list_units(project, date(1970, 1, 1))
     return [rollup.table for rollup in list_rollups() if differing(rollup, project, units)]
 
 
 def figures(project: UUID) -> Mapping[str, Any]:
-    """Returns every figure about requests, in total, by group, and by day; percentiles are left out, which are
-    estimates that depend on the order in which parts were merged."""
+    """Returns every figure about requests, in total, by group, and by day, except percentiles.
+
+    Percentiles are estimates that depend on the order of merges.
+    """
     names = [
         figure.name
         for figure in FIGURES.values()

@@ -1,5 +1,3 @@
-"""Runs the proof: a scratch database, every promise in turn, and nothing left behind."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -15,15 +13,13 @@ _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryE
 
 @dataclass(frozen=True)
 class Result:
-    """`reason` says why the promise is broken; it is empty for one that is kept."""
-
     name: str
     text: str
     reason: str
 
 
 def prove(named: Sequence[str] = ()) -> Iterator[Result]:
-    """Yields the result of each promise as soon as it is known; the scratch database is dropped at the end.
+    """Yields each result as soon as it is known; drops the scratch database at the end.
 
     Raises NoServerError, and the errors of the store before the first result.
     """
@@ -38,7 +34,6 @@ def prove(named: Sequence[str] = ()) -> Iterator[Result]:
 
 
 def reason_of(promise: Promise, servers: Sequence[Server]) -> str:
-    """Returns why the servers do not keep the promise; nothing if they do."""
     try:
         promise.keep(servers)
     except BrokenPromiseError as error:

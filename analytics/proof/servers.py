@@ -1,5 +1,3 @@
-"""The servers of the analytics store, each by an address of its own, and the scratch database on them."""
-
 from __future__ import annotations
 
 import re
@@ -21,13 +19,11 @@ _LISTED = "SELECT DISTINCT host_name, port FROM system.clusters WHERE cluster = 
 
 
 class NoServerError(Exception):
-    """The servers to prove it on are not known; the message says what to do."""
+    pass
 
 
 @dataclass(frozen=True)
 class Server:
-    """`url` is its address, with the scratch database in its path once there is one."""
-
     name: str
     url: str
 
@@ -39,10 +35,10 @@ class _Listed:
 
 
 def find_servers(named: Sequence[str]) -> list[Server]:
-    """Returns the servers `named` as `host:port`, else those that the store itself lists. One server, and the one
-    address of ClickHouse Cloud, stand for two: each has connections of its own.
+    """Returns the servers `named` as `host:port`, else those that the store itself lists.
 
-    Raises NoServerError, and the errors of the store.
+    A single server, like ClickHouse Cloud's single address, counts as two, each with its own connections. Raises
+    NoServerError, and the errors of the store.
     """
     if named:
         return [_server(name) for name in named]
@@ -53,7 +49,6 @@ def find_servers(named: Sequence[str]) -> list[Server]:
 
 
 def _server(name: str) -> Server:
-    """Returns the server at `host:port` with the credentials and options of CLICKHOUSE_URL. Raises NoServerError."""
     if not _HOST_AND_PORT.fullmatch(name):
         raise NoServerError(f"--server {name}: expected HOST:PORT, such as ch-1.example.com:9000.")
     parts = urlsplit(resolve_url())
@@ -63,7 +58,6 @@ def _server(name: str) -> Server:
 
 @contextmanager
 def scratch_database(servers: Sequence[Server]) -> Iterator[list[Server]]:
-    """Makes a database of a new name on the servers, yields these with it in their addresses, and drops it."""
     name = f"{database()}{SCRATCH}{secrets.token_hex(4)}"
     try:
         _everywhere(servers, f"CREATE DATABASE IF NOT EXISTS {name}")
@@ -75,7 +69,7 @@ def scratch_database(servers: Sequence[Server]) -> Iterator[list[Server]]:
 
 
 def _everywhere(servers: Sequence[Server], sql: str) -> None:
-    """Runs a definition of a database: on each server where it joins by itself, else on the first."""
+    """Runs on each server that has to join the database by itself, else on the first only."""
     for server in servers if mode().kind is Kind.REPLICATED else servers[:1]:
         try:
             with at(server.url):

@@ -1,1 +1,1 @@
-"""The queries of the analytics store, one question a file: SQL, parameters, row type, function, project first."""
+"""The queries of the analytics store, one question per file: SQL, parameters, row type, function, project first."""

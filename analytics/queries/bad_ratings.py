@@ -1,8 +1,8 @@
-"""Counts, of the answered requests of each prompt version, those whose answer was rated bad within a day.
+"""Counts each prompt version's answered requests whose answer was rated bad within a day.
 
-Few answers are rated at all, and not by chance, so that a mean of ratings says little about a version. A bad rating is
-counted as an event among all answered requests instead: no rating is no event, and nothing is missing. That takes the
-day to be over, so that later requests are counted apart.
+Few answers are rated, and not by chance, so a mean of ratings says little about a version. A bad rating is counted as
+an event among all answered requests instead: an unrated answer counts as no event, and nothing is missing. The day must
+be over for that, so later requests are counted apart.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _FIGURES = ("requests", "errors", "cancelled")
 
 
 @dataclass(frozen=True)
-class BadRatings:
-    """The requests of one version: `answered` ones whose day is over, and the `bad` ones of these; `open_answered` and
-    `open_bad` are those whose day is not over."""
+class BadRatingFigures:
+    """`bad_rate` is `bad_count` of `answered_count`, null without any. The counts that begin with `open` are of
+    requests that may still be rated in time."""
 
     prompt_config_id: UUID
     prompt_version: int
-    answered: int
-    bad: int
-    open_answered: int
-    open_bad: int
+    answered_count: int
+    bad_count: int
+    bad_rate: float | None
+    open_answered_count: int
+    open_bad_count: int
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,11 @@ _CLOCKS_DIFFER_BY = timedelta(minutes=10)
 
 def list_bad_ratings(
     project_id: UUID, start: datetime, end: datetime, now: datetime, *, prompt_config_id: UUID | None = None
-) -> Sequence[BadRatings]:
-    """Returns the versions, of one config or all, that answered a request from `start` to `end`, both included, by
-    config and version. The day of those made up to a day before `now` is over."""
+) -> Sequence[BadRatingFigures]:
+    """The versions that answered a request from `start` to `end`, both included, by config and version.
+
+    Requests made a day or more before `now` can no longer be rated in time.
+    """
     later_from = min(max(clamp(start), now - WITHIN), clamp(end) + TICK)
     scope: dict[str, Any] = {"project": project_id, "own": list(OWN_SOURCES)}
     if prompt_config_id is not None:
@@ -77,8 +80,11 @@ def list_bad_ratings(
         totals[row.prompt_config_id, row.prompt_version][0 if row.is_earlier else 2] += row.requests
     for row in _bad(scope, start, end, later_from):
         totals[row.prompt_config_id, row.prompt_version][1 if row.is_earlier else 3] += row.requests
-    found = (BadRatings(*version, *counts) for version, counts in sorted(totals.items()))
-    return [row for row in found if row.answered or row.open_answered]
+    return [
+        BadRatingFigures(*version, answered, bad, bad / answered if answered else None, open_answered, open_bad)
+        for version, (answered, bad, open_answered, open_bad) in sorted(totals.items())
+        if answered or open_answered
+    ]
 
 
 def _answered(scope: Mapping[str, Any], start: datetime, end: datetime, later_from: datetime) -> Sequence[_CountRow]:
@@ -88,6 +94,7 @@ def _answered(scope: Mapping[str, Any], start: datetime, end: datetime, later_fr
         "is_earlier": IS_EARLIER,
     }
     source, params = union(
+        scope["project"],
         [SPEND_HOURS],
         later_from,
         end,

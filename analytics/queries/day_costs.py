@@ -1,5 +1,3 @@
-"""The recorded costs of a provider's models, by UTC day."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class DayCost:
-    """The costs of a model on a day. `unpriced` of the `requests` have an unknown cost, which is not in `cost_usd`."""
+    """`unpriced` of the `requests` have an unknown cost, which is not in `cost_usd`."""
 
     day: date
     model: str
@@ -32,6 +30,6 @@ GROUP BY day, model ORDER BY day, model
 
 
 def list_day_costs(project_id: UUID, provider: str, first: date, last: date) -> Sequence[DayCost]:
-    """Returns the costs of the requests that the provider answered, both days (UTC) included."""
+    """Both days (UTC) are included."""
     values = {"project": project_id, "provider": provider, "first": first, "last": last}
     return client.query(_SQL, values, row=DayCost, name="costs.days")

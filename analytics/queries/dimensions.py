@@ -1,5 +1,3 @@
-"""The dimensions by which cost is split, and the tables that have the figures of each."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -39,9 +37,12 @@ class Dimension(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a dimension's figures: the text that is its key, and its rollups by the length of interval,
-    coarse before fine. Without a rollup the rows of requests are read. A dimension without `days` has those of plain
-    sums. `of_keys` is a condition that an index of the rollups answers for the array `keys`."""
+    """The place of a dimension's figures: the text that is its key, and its rollups by length of interval, coarse
+    before fine.
+
+    Without a rollup the rows of requests are read; without `days`, the rollups for plain sums. `of_keys` is a condition
+    that an index of the rollups answers for the array `keys`.
+    """
 
     key: Key
     minutes: Sequence[Rollup]
@@ -94,7 +95,7 @@ def source_of(dimension: Dimension) -> Source:
 def rollups_of(
     dimension: Dimension, start: datetime, end: datetime, interval: Interval = Interval.DAY
 ) -> Sequence[Rollup]:
-    """Returns the rollups for figures of a range by the interval; for sums over the whole range that is the day."""
+    """The rollups for figures of a range by the interval; use the day for sums over the whole range."""
     source = _SOURCES[dimension]
     if interval is Interval.MINUTE:
         return source.minutes

@@ -1,36 +1,31 @@
-"""Counts the different sessions and users with a request in a range of time.
+"""Counts the distinct sessions and users of a range.
 
-A session has a row for each of its days, with its first and its last request of that day. On the first day of a range
-those rows count whose last request came after the range's start, on the last day those whose first request came before
-its end, and on the days between all of them. The rows of users are counted in the same way. Only a range without a
-whole day is counted from the requests.
+A session has a row for each of its days, with its first and its last request of that day. On the first day of a range,
+rows count whose last request came after the range's start; on the last day, those whose first request came before its
+end; on the days between, all. Users are counted likewise. Only a range without a whole day is counted from the
+requests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from string import Template
 from typing import Any
-from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.operations import condition, stored_operations
 from analytics.queries.parallel import all_of
-from analytics.queries.rollup_ranges import PLANNED, TICK, Key, Span, clamp, split, union
+from analytics.queries.rollup_ranges import PLANNED, TICK, Key, Span, clamp, split
+from analytics.queries.summed import Scope
 
 
 @dataclass(frozen=True)
 class Distinct:
     sessions: int
     users: int
-
-
-@dataclass(frozen=True)
-class _Number:
-    number: int
 
 
 _DAY = timedelta(days=1)
@@ -66,46 +61,44 @@ FROM (SELECT groupArray(h.hash) AS hashes FROM ({rows}) AS h GROUP BY toUInt8(bi
 """
 
 
-def count_distinct(project_id: UUID, start: datetime, end: datetime, *, operation: str = "") -> Distinct:
-    """Counts sessions and users from `start` to `end`, both included.
-
-    They are counted side by side: of a hundred million requests either takes longer to read than a query to plan."""
-    start, stop = clamp(start), clamp(end + TICK)
+def count_distinct(scope: Scope) -> Distinct:
+    """Counts both in parallel: for a hundred million requests, reading either takes longer than planning a query."""
+    start, stop = clamp(scope.start), clamp(scope.end + TICK)
     [whole], _ = split(start, stop, [_DAY])
     if whole:
-        params = _days(start, stop, whole[0], operation)
-        of_operation = condition(operation)
+        params = days_in_range(scope, whole[0])
+        of_operation = condition(scope.operation)
         asked = [
             (Template(rows).substitute(of_operation=of_operation), params)
             for rows in (_SESSIONS_OF_DAYS, _USERS_OF_DAYS)
         ]
     else:
-        asked = [_of_requests(column, start, end, operation) for column in ("session_id", "user_id")]
-    sessions, users = all_of([partial(_number, project_id, rows, params) for rows, params in asked])
+        asked = [_of_requests(scope, column) for column in ("session_id", "user_id")]
+    sessions, users = all_of([partial(_number, rows, params) for rows, params in asked])
     return Distinct(sessions, users)
 
 
-def _number(project_id: UUID, rows: str, params: Mapping[str, Any]) -> int:
-    values = {**params, "project": project_id}
+def _number(rows: str, params: Mapping[str, Any]) -> int:
     sql = _DIFFERENT.format(rows=rows)
-    return client.query(sql, values, row=_Number, name="overview.distinct", database_settings=PLANNED)[0].number
+    return client.query(sql, params, row=int, name="overview.distinct", database_settings=PLANNED)[0]
 
 
-def _days(start: datetime, stop: datetime, whole: Span, operation: str) -> Mapping[str, Any]:
-    """Returns the parameters of the queries over rollups; `whole` are the whole days from `start` up to `stop`."""
-    first, until = whole
+def days_in_range(scope: Scope, whole: Span) -> Mapping[str, Any]:
+    """Returns the parameters of the queries over rollups by day; `whole` are the whole days of the range."""
+    (first, until), start = whole, clamp(scope.start)
     return {
-        "operation": stored_operations(operation),
+        "project": scope.project_id,
+        "operation": stored_operations(scope.operation),
         "first": first.date(),
         "until": until.date(),
         "first_day": start.date(),
         "last_day": until.date(),
         "start": start,
-        "stop": stop,
+        "stop": clamp(scope.end + TICK),
     }
 
 
-def _of_requests(column: str, start: datetime, end: datetime, operation: str) -> tuple[str, Mapping[str, Any]]:
+def _of_requests(scope: Scope, column: str) -> tuple[str, Mapping[str, Any]]:
     keys = {"hash": Key("0", f"cityHash64(t.{column})")}
-    source, params = union([], start, end, keys=keys, where_request=f"t.{column} != ''", operation=operation)
+    source, params = scope.of(keys=keys, where_request=f"t.{column} != ''")()
     return f"SELECT f.hash AS hash FROM {source} AS f", params

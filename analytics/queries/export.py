@@ -1,17 +1,14 @@
-"""Reads all requests of a project that match a filter, in the order of their keys, a chunk at a time."""
-
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from analytics.errors import AnalyticsLimitError
 from analytics.queries import visible
+from analytics.queries.request_cursor import KEYED, keyed
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.requests import COLUMNS, Payload, RequestRow, request_conditions
+from analytics.queries.requests import COLUMNS, Payload, RequestRow, StoredPayload, request_conditions, whole_payloads
 
 logger = logging.getLogger("analytics.export")
 
@@ -25,18 +22,11 @@ _MAX_PAYLOADS = 200
 Exported = tuple[RequestRow, Payload | None]
 
 
-@dataclass(frozen=True)
-class _KeyedPayload:
-    request_id: UUID
-    request: str
-    response: str
-
-
 def export_chunks(project_id: UUID, filters: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
-    """Yields chunks of (request, bodies), oldest first; bodies are None without `content` and where none are stored.
+    """Yields chunks of (request, bodies), oldest first; bodies are None without `content` or if none are stored.
 
-    Raises the errors of `visible.query`. Requests that are written during the export are included if they are newer
-    than the last key.
+    Includes requests that are written during the export if they are newer than the last key. Raises the errors of
+    `visible.query`.
     """
     last: RequestRow | None = None
     while rows := _rows_after(project_id, filters, last):
@@ -81,12 +71,6 @@ def _with_payloads(project_id: UUID, rows: Sequence[RequestRow]) -> Iterator[lis
 
 
 def _payloads(project_id: UUID, rows: Sequence[RequestRow]) -> dict[UUID, Payload]:
-    times: list[datetime] = [row.ts for row in rows]
-    sql = """
-        SELECT request_id, request, response FROM payloads
-        PREWHERE project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))}
-            AND request_id IN {ids:Array(UUID)}
-    """
-    params = {"project": project_id, "times": times, "ids": [row.request_id for row in rows]}
-    found = visible.query(sql, params, row=_KeyedPayload, name="export.payloads")
-    return {payload.request_id: Payload(payload.request, payload.response) for payload in found}
+    sql = f"SELECT request_id, request, response, shared, shared_at FROM payloads PREWHERE {KEYED}"
+    found = visible.query(sql, keyed(project_id, rows), row=StoredPayload, name="export.payloads")
+    return whole_payloads(project_id, found)

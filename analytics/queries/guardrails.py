@@ -1,16 +1,16 @@
-"""Counts the requests in which guardrails found something, by guardrail, stage and action, and finds the latest."""
-
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries import visible
-from analytics.queries.rollup_ranges import GUARDRAIL_HOURS, PLANNED, Key, same, totals, union
-from analytics.queries.usage import Interval
+from analytics.queries.rollup_ranges import GUARDRAIL_HOURS, PLANNED, Key, fresh_from, same
+from analytics.queries.summed import Scope, Source
+from analytics.queries.usage import BEGINNING, Interval
 
 # The attribute of a request that holds its verdicts, a JSON array; `gateway.guardrails.verdicts` writes it.
 _VERDICTS = "attributes['guardrails']"
@@ -20,31 +20,46 @@ _KEY = Key(
     "(toString(t.guardrail), toString(t.stage), toString(t.action))",
     f"arrayJoin(arrayDistinct(arrayMap(v -> (v.1, v.2, v.3), JSONExtract(t.{_VERDICTS}, {_SHAPE}))))",
 )
-_BEGINNING = {
-    Interval.HOUR: "toStartOfHour({time}, 'UTC')",
-    Interval.DAY: "toStartOfDay({time}, 'UTC')",
-}
-_NO_TIME = "toDateTime('1970-01-01 00:00:00', 'UTC')"
+
+# The actions that say that something was found; the others say that an answer was judged, or texts were marked.
+_FINDINGS = ("blocked", "flagged", "masked")
+_COUNTED = (*_FINDINGS, "changed", "passed", "skipped")
 
 
 @dataclass(frozen=True)
-class VerdictCountRow:
-    """The requests with one verdict. `start` is that of the interval, where the question names one."""
-
+class _VerdictCounts:
     guardrail: str
     stage: str
-    action: str
-    start: datetime
-    requests: int
-    last_at: datetime
+    found_count: int
+    blocked_count: int
+    flagged_count: int
+    masked_count: int
+    changed_count: int
+    passed_count: int
+    skipped_count: int
 
 
 @dataclass(frozen=True)
-class VerdictRow:
-    """One verdict of one request. `score` is None where the guardrail is certain."""
+class GuardrailFigures(_VerdictCounts):
+    """The requests by action; `found_count` is the sum of those that were blocked, flagged or masked."""
+
+    last_seen: datetime
+
+
+@dataclass(frozen=True)
+class GuardrailInterval(_VerdictCounts):
+    """The requests by action; `found_count` is the sum of those that were blocked, flagged or masked."""
+
+    start: datetime
+
+
+@dataclass(frozen=True)
+class GuardrailVerdictEntry:
+    """One verdict of one request. The score is 1 where the guardrail is certain, and the detail null for a reader
+    without content."""
 
     request_id: UUID
-    ts: datetime
+    created_at: datetime
     session_id: str
     user_id: str
     provider: str
@@ -55,62 +70,78 @@ class VerdictRow:
     guardrail: str
     stage: str
     action: str
-    detail: str
-    score: float | None
+    detail: str | None
+    score: float
 
 
-@dataclass(frozen=True)
-class _Hour:
-    hour: datetime
+Counts = TypeVar("Counts", GuardrailFigures, GuardrailInterval)
 
 
-def count_verdicts(
-    project_id: UUID, start: datetime, end: datetime, interval: Interval | None = None
-) -> list[VerdictCountRow]:
-    """Returns the requests by guardrail, stage and action, and by hour or day with an `interval`, the latest first."""
-    beginning = _BEGINNING[interval] if interval else _NO_TIME
-    keys = {"verdict": _KEY, "start": same(beginning)}
-    source, params = union(
-        [GUARDRAIL_HOURS], start, end, keys=keys, figures=("requests", "last_at"), where_request=_FOUND
+_COUNTS = {
+    "guardrail": "f.verdict.1",
+    "stage": "f.verdict.2",
+    "found_count": f"sumIf(f.requests, f.verdict.3 IN {_FINDINGS})",
+    **{f"{action}_count": f"sumIf(f.requests, f.verdict.3 = '{action}')" for action in _COUNTED},
+}
+
+
+def count_findings(scope: Scope) -> list[GuardrailFigures]:
+    return _counts(
+        GuardrailFigures,
+        scope.of(GUARDRAIL_HOURS, keys={"verdict": _KEY}, where_request=_FOUND),
+        {**_COUNTS, "last_seen": "max(f.last_at)"},
+        "guardrail, stage",
+        "found_count DESC, guardrail, stage",
     )
-    sql = (
-        "SELECT f.verdict.1 AS guardrail, f.verdict.2 AS stage, f.verdict.3 AS action,"
-        f" toDateTime64(f.start, 6, 'UTC') AS start, {totals('requests', 'last_at')}"
-        f" FROM {source} AS f GROUP BY f.verdict, f.start ORDER BY start DESC, guardrail, stage, action"
+
+
+def count_findings_by_interval(scope: Scope, interval: Interval) -> list[GuardrailInterval]:
+    keys = {"verdict": _KEY, "start": same(BEGINNING[interval])}
+    return _counts(
+        GuardrailInterval,
+        scope.of(GUARDRAIL_HOURS, keys=keys, where_request=_FOUND),
+        {**_COUNTS, "start": "toDateTime64(f.start, 6, 'UTC')"},
+        "guardrail, stage, start",
+        "start DESC, guardrail, stage",
     )
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=VerdictCountRow, name="guardrails.count", database_settings=PLANNED)
 
 
-def list_verdicts(
-    project_id: UUID, start: datetime, end: datetime, *, guardrail: str = "", action: str = "", limit: int
-) -> list[VerdictRow]:
-    """Returns the newest verdicts of the range, at most `limit`.
+def _counts(row: type[Counts], source: Source, columns: Mapping[str, str], grouped: str, order: str) -> list[Counts]:
+    found, params = source(figures=("requests", "last_at"))
+    selected = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+    sql = f"SELECT {selected} FROM {found} AS f GROUP BY {grouped} ORDER BY {order}"
+    return client.query(sql, params, row=row, name="guardrails.count", database_settings=PLANNED)
 
-    The rollup names the hours that hold so many of them, so that no other hour's requests are read.
+
+def list_verdicts(scope: Scope, *, guardrail: str = "", action: str = "", limit: int) -> list[GuardrailVerdictEntry]:
+    """The newest verdicts of the range.
+
+    The rollup gives the hours that hold enough of them; only those hours' requests are read, and the latest, which the
+    rollup may not have yet.
     """
     conditions, params = _conditions(guardrail, action)
-    params |= {"project": project_id, "start": start, "end": end, "limit": limit}
-    hours = _newest_hours(conditions, params)
-    if not hours:
-        return []
+    params |= {"project": scope.project_id, "start": scope.start, "end": scope.end, "limit": limit}
+    hours = {*_newest_hours(conditions, params), _hour(fresh_from()), _hour(datetime.now(UTC))}
     where = "".join(f" AND verdict.{place} = {{{name}:String}}" for place, name in conditions)
     sql = f"""
-SELECT t.request_id AS request_id, t.ts AS ts, t.session_id AS session_id, t.user_id AS user_id,
+SELECT t.request_id AS request_id, t.ts AS created_at, t.session_id AS session_id, t.user_id AS user_id,
     t.provider AS provider, t.model AS model, t.outcome AS outcome, t.status_code AS status_code,
     t.error_code AS error_code, verdict.1 AS guardrail, verdict.2 AS stage, verdict.3 AS action,
-    verdict.4 AS detail, verdict.5 AS score
+    verdict.4 AS detail, ifNull(verdict.5, 1) AS score
 FROM requests AS t ARRAY JOIN JSONExtract(t.{_VERDICTS}, {_SHAPE}) AS verdict
 PREWHERE t.project_id = {{project:UUID}} AND t.ts >= {{start:DateTime64(6, 'UTC')}}
     AND t.ts <= {{end:DateTime64(6, 'UTC')}} AND toStartOfHour(t.ts, 'UTC') IN {{hours:Array(DateTime('UTC'))}}
     AND {_FOUND}
-WHERE 1{where} ORDER BY ts DESC, request_id DESC, guardrail, detail LIMIT {{limit:UInt64}}
+WHERE 1{where} ORDER BY created_at DESC, request_id DESC, guardrail, detail LIMIT {{limit:UInt64}}
 """
-    return visible.query(sql, {**params, "hours": hours}, row=VerdictRow, name="guardrails.verdicts")
+    return visible.query(sql, {**params, "hours": sorted(hours)}, row=GuardrailVerdictEntry, name="guardrails.verdicts")
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
 
 
 def _conditions(guardrail: str, action: str) -> tuple[list[tuple[int, str]], dict[str, Any]]:
-    """Returns the given conditions as the place in a verdict's tuple and the name of the parameter, and the values."""
     given = {"guardrail": guardrail, "action": action}
     places = {"guardrail": 1, "action": 3}
     chosen = {name: value for name, value in given.items() if value}
@@ -118,7 +149,6 @@ def _conditions(guardrail: str, action: str) -> tuple[list[tuple[int, str]], dic
 
 
 def _newest_hours(conditions: list[tuple[int, str]], params: dict[str, Any]) -> list[datetime]:
-    """Returns the newest hours that together hold at least `limit` verdicts, or all of the range that have any."""
     where = "".join(f" AND g.{name} = {{{name}:String}}" for _, name in conditions)
     sql = f"""
 SELECT toDateTime64(hour, 0, 'UTC') AS hour FROM (
@@ -129,4 +159,4 @@ SELECT toDateTime64(hour, 0, 'UTC') AS hour FROM (
     GROUP BY hour
 ) WHERE newer - found < {{limit:UInt64}} * 2 ORDER BY hour DESC LIMIT {{limit:UInt64}} + 2
 """
-    return [row.hour for row in client.query(sql, params, row=_Hour, name="guardrails.hours")]
+    return client.query(sql, params, row=datetime, name="guardrails.hours")

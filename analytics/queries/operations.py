@@ -1,4 +1,4 @@
-"""The operations of requests as the tables have them: in those of figures, the empty operation means `chat`."""
+"""Operations as the tables have them: in those of figures, the empty operation means `chat`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ OF_OPERATION: Final = "operation IN {operation:Array(String)}"
 
 
 def condition(operation: str, table: str = "t") -> str:
-    """Returns the condition on rows `table` of requests or of a rollup; an empty operation is no condition."""
+    """A condition on rows `table` of requests or of a rollup; an empty operation matches all."""
     return f"{table}.{OF_OPERATION}" if operation else "1"
 
 
 def stored_operations(operation: str) -> list[str]:
-    """Returns the values that stand for an operation in some table."""
     return ["", operation] if operation == Operation.CHAT else [operation]

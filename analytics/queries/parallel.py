@@ -1,4 +1,4 @@
-"""Runs queries in parallel, each of which takes one core for some milliseconds."""
+"""Runs queries in parallel; each takes one core for some milliseconds."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ os.register_at_fork(after_in_child=_renew)
 
 
 def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """Returns both results. The functions must not use the SQL database, whose connection is bound to its thread.
-    The second one runs in the caller's thread, so that it may ask two questions at once itself; the first one may not,
-    since all threads might wait for another.
+    """Runs both in parallel.
 
-    Raises the error of the second function, or else that of the first, when both have ended.
+    They must not use the SQL database, whose connection is bound to its thread. The second one runs in the caller's
+    thread, so it may call `both` itself; the first one may not, since all threads might wait for each other. Raises the
+    second's error, or else the first's, when both have ended.
     """
     running = _threads.submit(first)
     try:
@@ -43,7 +43,6 @@ def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[Firs
 
 
 def all_of(functions: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Returns the results of the functions in their order, as `both` does for two."""
     running = [_threads.submit(function) for function in functions[:-1]]
     try:
         last = [function() for function in functions[-1:]]

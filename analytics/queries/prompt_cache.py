@@ -1,15 +1,13 @@
-"""The vendors' prompt caches by model and version of a prompt: what they saved, and what a repeated prefix missed."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.summed import Scope
 
 # A vendor keeps a prefix for five minutes after its last use, and none of fewer tokens.
 _KEPT_SECONDS: Final = 300
@@ -18,30 +16,37 @@ _MIN_TOKENS: Final = 1024
 
 @dataclass(frozen=True)
 class PromptCacheRow:
-    """The requests of a model at a provider with a version of a prompt; those without a prompt have the zero UUID.
+    """The requests of a model at a provider with a version of a prompt; those without a prompt have neither id.
 
-    `saved_usd` is what the read tokens would have cost as fresh input, less what reads and writes of the cache cost and
-    the fresh price of what was written; it is negative where writes cost more than reads saved. `missed_tokens` were in
-    a request's prompt although the session's request before it, to the same model within five minutes and no longer
-    than this one, had sent as many, and were not read from the cache.
+    `saved_usd` is the fresh price of the tokens that were read and written, less the cost of these reads and writes;
+    it is negative if writes cost more than reads saved. `missed_tokens` are the part of the session's previous prompt
+    that was not read from the cache, if that prompt went to the same model within five minutes and was no longer.
     """
 
     provider: str
     model: str
-    prompt_config_id: UUID
-    prompt_version: int
-    requests: int
-    prompt_tokens: int
+    prompt_config_id: UUID | None
+    prompt_version: int | None
+    request_count: int
+    input_tokens: int
     cache_read_tokens: int
     cache_write_tokens: int
     saved_usd: Decimal
     missed_tokens: int
 
 
+@dataclass(frozen=True)
+class PromptCacheFigures(PromptCacheRow):
+    """`missed_usd` is null where the model has no known price of reads."""
+
+    missed_usd: Decimal | None
+
+
 _SQL = f"""SELECT
-    toString(r.provider) AS provider, toString(r.model) AS model, r.prompt_config_id AS prompt_config_id,
-    r.prompt_version AS prompt_version, count() AS requests, sum(r.sent) AS prompt_tokens,
-    sum(r.read) AS cache_read_tokens,
+    toString(r.provider) AS provider, toString(r.model) AS model,
+    nullIf(r.prompt_config_id, toUUID('{UUID(int=0)}')) AS prompt_config_id,
+    nullIf(r.prompt_version, 0) AS prompt_version, count() AS request_count,
+    sum(r.sent) AS input_tokens, sum(r.read) AS cache_read_tokens,
     sum(r.written) AS cache_write_tokens, sum(toDecimal128(r.saved, 10)) AS saved_usd, sum(r.missed) AS missed_tokens
 FROM (
     SELECT
@@ -64,10 +69,9 @@ FROM (
         ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
 ) AS r
 GROUP BY r.provider, r.model, r.prompt_config_id, r.prompt_version
-ORDER BY saved_usd DESC, missed_tokens DESC, provider, model, prompt_config_id, prompt_version"""
+ORDER BY saved_usd DESC, missed_tokens DESC, provider, model, r.prompt_config_id, r.prompt_version"""
 
 
-def list_prompt_cache(project_id: UUID, start: datetime, end: datetime) -> Sequence[PromptCacheRow]:
-    """Returns the rows of all models and versions, those that saved most first."""
-    params = {"project": project_id, "start": start, "end": end}
+def list_prompt_cache(scope: Scope) -> Sequence[PromptCacheRow]:
+    params = {"project": scope.project_id, "start": scope.start, "end": scope.end}
     return client.query(_SQL, params, row=PromptCacheRow, name="metrics.prompt_cache")

@@ -1,52 +1,31 @@
-"""Counts the requests and errors of each provider over time, and the failovers between providers."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.dimensions import DEPLOYMENT
-from analytics.queries.rollup_ranges import FAILOVER_QUARTERS, HOURS, MINUTES, PLANNED, Key, same, totals, union
+from analytics.queries.rollup_ranges import FAILOVER_QUARTERS, HOURS, MINUTES, PLANNED, Key, same
+from analytics.queries.summed import BEGINS, Scope, summed
 
 
 @dataclass(frozen=True)
-class ProviderIntervalRow:
-    """The requests that a provider answered or was the last to fail, in the interval that begins at `start`."""
-
-    start: datetime
-    provider: str
-    requests: int
-    errors: int
-
-
-@dataclass(frozen=True)
-class DeploymentIntervalRow:
-    """The same of one deployment of the provider."""
+class IntervalCounts:
+    """The outcomes at a provider, or one of its deployments if named, in the interval that begins at `start`: requests
+    that it answered or was the last to fail, and those that went on after it had failed."""
 
     start: datetime
     provider: str
     deployment: str
-    requests: int
-    errors: int
+    request_count: int
+    error_count: int
+    failover_count: int
 
 
 @dataclass(frozen=True)
-class FailoverIntervalRow:
-    """The requests that went on to another model, deployment or provider in the interval, after `deployment` of
-    `provider` had failed."""
-
-    start: datetime
-    provider: str
-    deployment: str
-    failovers: int
-
-
-@dataclass(frozen=True)
-class FailoverRow:
-    """The requests that went on from one attempt to another after `error`; the next one served `served` of them."""
+class Failover:
+    """The requests that went on from one attempt to another after `error`; the next one answered `served_count`."""
 
     from_provider: str
     from_deployment: str
@@ -55,9 +34,9 @@ class FailoverRow:
     to_deployment: str
     to_model: str
     error: str
-    requests: int
-    served: int
-    last_at: datetime
+    request_count: int
+    served_count: int
+    last_seen: datetime
 
 
 # The pairs of one attempt and the next one at another model, deployment or provider, with whether the next one served
@@ -81,92 +60,56 @@ _PAIR_COLUMNS = (
 _PAIR = Key(f"({', '.join(f'toString(t.{name})' for name in _PAIR_COLUMNS)}, t.served)", _PAIRS)
 _RETRIED = "(t.fallback_used OR t.retry_count > 0)"
 
+_PROVIDER, _SERVED = {"provider": same("toString(t.provider)")}, "t.provider != ''"
 _HOUR = 60
 
 
-def list_provider_intervals(
-    project_id: UUID, start: datetime, end: datetime, minutes: int
-) -> list[ProviderIntervalRow]:
-    """Returns the intervals of `minutes` (which divide the day) in which a provider had requests."""
-    beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
-    source, params = union(
-        [MINUTES if minutes % _HOUR else HOURS],
-        start,
-        end,
-        keys={"start": Key(beginning, beginning), "provider": same("toString(t.provider)")},
-        figures=("requests", "errors"),
-        where="t.provider != ''",
-    )
-    sql = (
-        "SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.provider AS provider,"
-        f" {totals('requests', 'errors')} FROM {source} AS f GROUP BY f.start, f.provider"
-    )
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=ProviderIntervalRow, name="providers.intervals", database_settings=PLANNED)
+def list_provider_intervals(scope: Scope, minutes: int) -> list[IntervalCounts]:
+    """The intervals of `minutes` (which divide the day) in which a provider had requests."""
+    by = {"start": _beginning(minutes), **_PROVIDER}
+    source = scope.of(MINUTES if minutes % _HOUR else HOURS, keys=by, where=_SERVED)
+    outer = {**BEGINS, "deployment": "''", "failover_count": "0"}
+    return summed(IntervalCounts, source, by=by, outer=outer, name="providers.intervals")
 
 
-def list_deployment_intervals(
-    project_id: UUID, start: datetime, end: datetime, minutes: int
-) -> list[DeploymentIntervalRow]:
-    """Returns the same by deployment, which no rollup has: the rows of the range are read."""
-    beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
-    source, params = union(
-        [],
-        start,
-        end,
-        keys={
-            "start": Key(beginning, beginning),
-            "provider": same("toString(t.provider)"),
-            "deployment": same(DEPLOYMENT),
+def list_deployment_intervals(scope: Scope, minutes: int) -> list[IntervalCounts]:
+    """By deployment, which no rollup has: the rows of the range are read."""
+    by = {"start": _beginning(minutes), **_PROVIDER, "deployment": same(DEPLOYMENT)}
+    source, outer = scope.of(keys=by, where=_SERVED), {**BEGINS, "failover_count": "0"}
+    return summed(IntervalCounts, source, by=by, outer=outer, name="deployments.intervals")
+
+
+def _beginning(minutes: int) -> Key:
+    return same(f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')")
+
+
+def list_failover_intervals(scope: Scope, minutes: int) -> list[IntervalCounts]:
+    """Failovers from each provider, by whole quarters of an hour."""
+    keys = {"start": _beginning(minutes), "pair": _PAIR}
+    return summed(
+        IntervalCounts,
+        scope.of(FAILOVER_QUARTERS, keys=keys, where_request=_RETRIED),
+        by=["start", "pair"],
+        also=["requests"],
+        outer={
+            **BEGINS,
+            "provider": "pair.1",
+            "deployment": "pair.2",
+            "request_count": "0",
+            "error_count": "0",
+            "failover_count": "requests",
         },
-        figures=("requests", "errors"),
-        where="t.provider != ''",
+        name="providers.failed_over",
     )
-    sql = (
-        "SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.provider AS provider, f.deployment AS deployment,"
-        f" {totals('requests', 'errors')} FROM {source} AS f GROUP BY f.start, f.provider, f.deployment"
-    )
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=DeploymentIntervalRow, name="deployments.intervals", database_settings=PLANNED)
 
 
-def list_failover_intervals(
-    project_id: UUID, start: datetime, end: datetime, minutes: int
-) -> list[FailoverIntervalRow]:
-    """Returns the intervals in which requests went on from a provider that had failed; they are whole quarters of an
-    hour."""
-    beginning = f"toStartOfInterval({{time}}, INTERVAL {minutes:d} MINUTE, 'UTC')"
-    source, params = union(
-        [FAILOVER_QUARTERS],
-        start,
-        end,
-        keys={"start": Key(beginning, beginning), "pair": _PAIR},
-        figures=("requests",),
-        where_request=_RETRIED,
-    )
-    sql = (
-        "SELECT toDateTime64(f.start, 6, 'UTC') AS start, f.pair.1 AS provider, f.pair.2 AS deployment,"
-        f" sum(f.requests) AS failovers FROM {source} AS f GROUP BY f.start, provider, deployment"
-    )
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=FailoverIntervalRow, name="providers.failed_over", database_settings=PLANNED)
-
-
-def list_failovers(project_id: UUID, start: datetime, end: datetime) -> Sequence[FailoverRow]:
-    """Returns all failovers by falling number of requests, then by names."""
-    source, params = union(
-        [FAILOVER_QUARTERS],
-        start,
-        end,
-        keys={"pair": _PAIR},
-        figures=("requests", "last_at"),
-        where_request=_RETRIED,
-    )
+def list_failovers(scope: Scope) -> Sequence[Failover]:
+    failovers = scope.of(FAILOVER_QUARTERS, keys={"pair": _PAIR}, where_request=_RETRIED)
+    source, params = failovers(figures=("requests", "last_at"))
     names = ", ".join(_PAIR_COLUMNS)
     columns = ", ".join(f"f.pair.{place} AS {name}" for place, name in enumerate(_PAIR_COLUMNS, 1))
     sql = (
-        f"SELECT {columns}, {totals('requests', 'last_at')}, sumIf(f.requests, f.pair.8) AS served"
-        f" FROM {source} AS f GROUP BY {names} ORDER BY requests DESC, {names}"
+        f"SELECT {columns}, sum(f.requests) AS request_count, sumIf(f.requests, f.pair.8) AS served_count,"
+        f" max(f.last_at) AS last_seen FROM {source} AS f GROUP BY {names} ORDER BY request_count DESC, {names}"
     )
-    values = {**params, "project": project_id}
-    return client.query(sql, values, row=FailoverRow, name="providers.failovers", database_settings=PLANNED)
+    return client.query(sql, params, row=Failover, name="providers.failovers", database_settings=PLANNED)

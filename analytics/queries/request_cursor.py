@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,13 +24,23 @@ class RequestCursor:
         return f"{(self.ts - _EPOCH) // _MICROSECOND}-{self.request_id.hex}"
 
 
-def key_parameters(keys: Sequence[RequestCursor]) -> dict[str, Any]:
-    """Returns the parameters `times` and `ids` of a query for these requests: tables are sorted by time, so that the
-    store finds nothing by an id alone."""
-    return {"times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
+class Keyed(Protocol):
+    @property
+    def ts(self) -> datetime: ...
+
+    @property
+    def request_id(self) -> UUID: ...
+
+
+KEYED = "project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
+"""The condition of the rows of some requests. Tables are sorted by time, so that the store finds nothing by an id
+alone."""
+
+
+def keyed(project_id: UUID, keys: Sequence[Keyed]) -> dict[str, Any]:
+    return {"project": project_id, "times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
 
 
 def parse_cursor(text: str) -> RequestCursor | None:
-    """Returns the cursor that `str` made a text of; None for any other text."""
     found = _FORM.fullmatch(text)
     return RequestCursor(_EPOCH + int(found[1]) * _MICROSECOND, UUID(hex=found[2])) if found else None

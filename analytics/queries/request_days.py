@@ -1,7 +1,7 @@
-"""Counts the requests of each day that match a filter, where a rollup knows them.
+"""Counts the matching requests of each day from a rollup.
 
-A count over all requests of a project reads every row of one column and of `project_id` at least. A rollup by day that
-has the columns of the filter gives the count from a few thousand rows, and the days that a page is on.
+A count over all requests of a project reads every row of at least two columns. A rollup by day with the filter's
+columns gives the count, and the days that a page is on, from a few thousand rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Stretch:
 
 
 def list_days(project_id: UUID, filters: RequestFilter) -> list[Day] | None:
-    """Returns the days with matching requests in order; None when no rollup has them or a plain count is as cheap."""
+    """The days with matching requests, in order; None if no rollup has them or a plain count is as cheap."""
     given = conditions_of(filters)
     fields = given.conditions.keys() - {"start", "end"}
     rollup = next((rollup for rollup, answerable in _ANSWERABLE if fields and fields <= answerable), None)
@@ -56,14 +56,13 @@ def list_days(project_id: UUID, filters: RequestFilter) -> list[Day] | None:
         return None
     where = " AND ".join(given.conditions[name] for name in sorted(fields))
     start, end = filters.start or _ALWAYS[0], filters.end or _ALWAYS[1]
-    source, times = union([rollup], start, end, keys=_DAY, figures=["requests"], where=where)
+    source, times = union(project_id, [rollup], start, end, keys=_DAY, figures=["requests"], where=where)
     sql = f"SELECT f.day AS day, sum(f.requests) AS requests FROM {source} AS f GROUP BY day ORDER BY day"
-    params = {"project": project_id, **given.values, **times}
-    return client.query(sql, params, row=Day, name="requests.days")
+    return client.query(sql, {**given.values, **times}, row=Day, name="requests.days")
 
 
 def locate(days: Sequence[Day], filters: RequestFilter, *, limit: int, offset: int) -> Stretch | None:
-    """Returns the stretch with a page; `days` are in the order of the list. None when the list ends before the page."""
+    """The stretch with a page; `days` are in the list's order. None if the list ends before the page."""
     reached = list(accumulate(day.requests for day in days))
     first = bisect_right(reached, offset)
     if first == len(days):

@@ -1,8 +1,8 @@
 """Counts the values of the columns that lists of requests are filtered by.
 
-The rollup of kinds has most of them, that of users the users, and that of spend the API keys and teams; they answer as
-long as the filter is one that they know. Otherwise, and for columns that no rollup has, the newest requests that match
-are counted, up to MAX_COUNTED: the metadata of ten million requests is never read as a whole.
+Rollups answer if they know the filter: the one of kinds for most columns, that of users for users, that of spend for
+API keys and teams. Otherwise the newest matching requests are counted, up to MAX_COUNTED: the metadata of ten million
+requests is never read as a whole.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.queries.measures import OF_SPEND, OF_USERS
 from analytics.queries.parallel import all_of
 from analytics.queries.request_days import KIND_DAYS, KIND_FIELDS
 from analytics.queries.request_filters import SIGNALS, Conditions, RequestFilter, conditions_of
@@ -68,8 +69,6 @@ _BEGINNING, _END = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo
 
 @dataclass(frozen=True)
 class _Source:
-    """Columns that rollups have, and the fields of filters that these know."""
-
     columns: Mapping[str, str]
     rollups: Sequence[Rollup]
     known: frozenset[str]
@@ -77,36 +76,35 @@ class _Source:
 
 _SOURCES = (
     _Source(_KINDS, (KIND_DAYS,), KIND_FIELDS),
-    _Source(_USERS, (USER_DAYS, USER_HOURS), frozenset({"user_id", "operation"})),
-    _Source(
-        _KEYS,
-        (SPEND_HOURS,),
-        frozenset({"api_key_id", "team_id", "source", "prompt_config_id", "prompt_version", "operation"}),
-    ),
+    _Source(_USERS, (USER_DAYS, USER_HOURS), OF_USERS),
+    _Source(_KEYS, (SPEND_HOURS,), OF_SPEND),
 )
 
 
 @dataclass(frozen=True)
-class FacetValueRow:
+class FacetValue:
     value: str
-    requests: int
+    request_count: int
 
 
 @dataclass(frozen=True)
-class Facet:
-    """The commonest values of one column, and how many requests have another one. Requests older than `counted_since`
-    were not counted; None when all were."""
+class FacetEntry:
+    """The most frequent values of one column, and the number of requests with any other value. `counted_since` is null
+    if all requests were counted; otherwise older ones were not."""
 
     name: str
-    values: Sequence[FacetValueRow]
-    other: int
+    values: list[FacetValue]
+    other_count: int
     counted_since: datetime | None
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A value of a column; `named` is the sum over all values of the column that are not empty."""
+class RequestFacets:
+    facets: list[FacetEntry]
 
+
+@dataclass(frozen=True)
+class _Row:
     name: str
     value: str
     requests: int
@@ -115,21 +113,19 @@ class _Row:
 
 @dataclass(frozen=True)
 class _RowSince(_Row):
-    """A value of a column, or under an empty name all requests; `since` is the time of the oldest one."""
-
     since: datetime
 
 
-def list_facets(project_id: UUID, filters: RequestFilter, *, without_own: bool = False) -> Sequence[Facet]:
-    """Returns the facets of the requests that match, in the order of FACETS.
+def list_facets(project_id: UUID, filters: RequestFilter, *, without_own: bool = False) -> RequestFacets:
+    """The facets of the matching requests, in the order of FACETS.
 
-    `without_own` leaves out of each facet's filter the values of that facet itself, so that a list of boxes still
-    offers the others."""
+    `without_own` ignores each facet's own values in its filter, so that a list of checkboxes still offers the others.
+    """
     own = sorted(conditions_of(filters).conditions.keys() & set(FACETS)) if without_own else []
     asked = [partial(_facets_of, project_id, filters, frozenset(FACETS) - frozenset(own))]
     asked += [partial(_facets_of, project_id, _without(filters, name), frozenset({name})) for name in own]
     found = {facet.name: facet for part in all_of([load for ask in asked for load in ask()]) for facet in part}
-    return [found.get(name) or Facet(name, [], 0, None) for name in FACETS]
+    return RequestFacets([found.get(name) or FacetEntry(name, [], 0, None) for name in FACETS])
 
 
 def _without(filters: RequestFilter, name: str) -> RequestFilter:
@@ -139,8 +135,7 @@ def _without(filters: RequestFilter, name: str) -> RequestFilter:
 
 def _facets_of(
     project_id: UUID, filters: RequestFilter, names: frozenset[str]
-) -> Iterator[Callable[[], Sequence[Facet]]]:
-    """Yields the questions that answer the facets `names` of a filter."""
+) -> Iterator[Callable[[], Sequence[FacetEntry]]]:
     given = conditions_of(filters)
     fields = given.conditions.keys() - {"start", "end"}
     rest = {name: column for name, column in _NO_ROLLUP.items() if name in names}
@@ -157,11 +152,11 @@ def _facets_of(
 
 def _of_rollups(
     project_id: UUID, filters: RequestFilter, given: Conditions, columns: Mapping[str, str], rollups: Sequence[Rollup]
-) -> Sequence[Facet]:
+) -> Sequence[FacetEntry]:
     where = " AND ".join(["1", *(text for name, text in given.conditions.items() if name not in ("start", "end"))])
     start, end = clamp(filters.start or _BEGINNING), clamp(filters.end or _END)
     keys: dict[str, Key] = {f"{name}_value": same(expression) for name, expression in columns.items()}
-    source, times = union(rollups, start, end, keys=keys, figures=["requests"], where=where)
+    source, times = union(project_id, rollups, start, end, keys=keys, figures=["requests"], where=where)
     [name, *more] = columns
     if more:
         # The sums over all kinds come before a kind becomes a row for each of its values.
@@ -172,11 +167,13 @@ def _of_rollups(
         sql = _commonest("facet", "text", "sum(n)", counted)
     else:
         sql = _commonest(f"'{name}'", f"f.{name}_value", "sum(f.requests)", f"{source} AS f")
-    params = {**given.values, **times, "project": project_id}
+    params = {**given.values, **times}
     return _facets(client.query(sql, params, row=_Row, name="requests.facets", database_settings=PLANNED))
 
 
-def _of_newest(project_id: UUID, given: Conditions, columns: Mapping[str, str], many: Sequence[str]) -> Sequence[Facet]:
+def _of_newest(
+    project_id: UUID, given: Conditions, columns: Mapping[str, str], many: Sequence[str]
+) -> Sequence[FacetEntry]:
     where = " AND ".join(["t.project_id = {project:UUID}", *given.conditions.values()])
     # The first pair stands for the request itself.
     pairs = ", ".join(["('', 'any')", *(f"('{name}', {expression})" for name, expression in columns.items())])
@@ -194,7 +191,6 @@ def _of_newest(project_id: UUID, given: Conditions, columns: Mapping[str, str], 
 
 
 def _commonest(name: str, value: str, requests: str, counted: str, *more: str) -> str:
-    """Returns the query of the commonest values of each column, of expressions over the rows of `counted`."""
     columns = [f"{name} AS name", f"{value} AS value", f"{requests} AS requests"]
     columns += [f"sum({requests}) OVER (PARTITION BY name) AS named", *more]
     return (
@@ -203,7 +199,7 @@ def _commonest(name: str, value: str, requests: str, counted: str, *more: str) -
     )
 
 
-def _facets(found: Sequence[_Row], counted_since: datetime | None = None) -> Sequence[Facet]:
+def _facets(found: Sequence[_Row], counted_since: datetime | None = None) -> Sequence[FacetEntry]:
     rows: dict[str, list[_Row]] = {}
     for row in found:
         rows.setdefault(row.name, []).append(row)
@@ -211,7 +207,6 @@ def _facets(found: Sequence[_Row], counted_since: datetime | None = None) -> Seq
 
 
 def _merged(rows: Mapping[str, list[_Row]]) -> Mapping[str, list[_Row]]:
-    """Returns the rows by facet: those of all names of metadata are one."""
     merged: dict[str, list[_Row]] = {}
     for name, of_name in rows.items():
         is_metadata = name.startswith(METADATA_PREFIX)
@@ -219,10 +214,10 @@ def _merged(rows: Mapping[str, list[_Row]]) -> Mapping[str, list[_Row]]:
     return merged
 
 
-def _facet(name: str, rows: Sequence[_Row], counted_since: datetime | None) -> Facet:
+def _facet(name: str, rows: Sequence[_Row], counted_since: datetime | None) -> FacetEntry:
     values = [
-        FacetValueRow(row.value.removeprefix(METADATA_PREFIX) if name == "metadata" else row.value, row.requests)
+        FacetValue(row.value.removeprefix(METADATA_PREFIX) if name == "metadata" else row.value, row.requests)
         for row in rows
     ]
     named = sum({row.name: row.named for row in rows}.values())
-    return Facet(name, values, named - sum(row.requests for row in rows), counted_since)
+    return FacetEntry(name, values, named - sum(row.requests for row in rows), counted_since)

@@ -1,5 +1,3 @@
-"""The filter of lists of requests, and its conditions in SQL."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +17,6 @@ Texts = str | tuple[str, ...]
 
 
 class RequestSignal(StrEnum):
-    """A flaw of the answer to a request that succeeded, by the name of the rollouts' metric that counts it."""
-
     CONTRACT = "contract"
     TRUNCATED = "truncated"
     FALLBACK = "fallback"
@@ -29,10 +25,11 @@ class RequestSignal(StrEnum):
 
 @dataclass(frozen=True)
 class RequestFilter:
-    """The filter of a list of requests: an empty text or None is no filter, and all bounds are inclusive.
+    """The filter of a list of requests: an empty text or None matches all, and all bounds are inclusive.
 
-    `metadata` are texts `name:value`: of several values of one name a request has to have one, and of each name one.
-    `excluded` are values by the name of a field, of which a request must have none."""
+    `metadata` are texts `name:value`: a request must have one of the values given for each name. `excluded` are values
+    by field, none of which a request may have.
+    """
 
     session_id: Texts = ""
     user_id: Texts = ""
@@ -67,29 +64,23 @@ class RequestFilter:
     excluded: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
 
 
+_NAMES = (
+    "session_id", "user_id", "outcome", "status_code", "source", "operation", "provider", "model", "requested_model",
+    "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant", "client_request_id",
+    "api_key_id", "team_id", "deployment", "language",
+)  # fmt: skip
+_TYPES: Mapping[str, str] = {
+    "status_code": "UInt16", "prompt_config_id": "UUID", "prompt_version": "UInt32", "rollout_id": "UUID",
+    "api_key_id": "UInt64", "team_id": "UInt64",
+}  # fmt: skip
+_EXPRESSIONS: Mapping[str, str] = {
+    "client_request_id": f"attributes['{CLIENT_REQUEST_ID}']",
+    # A deployment without a name of its own is called like its provider.
+    "deployment": "if(deployment = '', provider, deployment)",
+}
 # The expression of each column of which a request has one value, and its type in ClickHouse.
 _COLUMNS: Mapping[str, tuple[str, str]] = {
-    "session_id": ("session_id", "String"),
-    "user_id": ("user_id", "String"),
-    "outcome": ("outcome", "String"),
-    "status_code": ("status_code", "UInt16"),
-    "source": ("source", "String"),
-    "operation": ("operation", "String"),
-    "provider": ("provider", "String"),
-    "model": ("model", "String"),
-    "requested_model": ("requested_model", "String"),
-    "error_type": ("error_type", "String"),
-    "error_code": ("error_code", "String"),
-    "prompt_config_id": ("prompt_config_id", "UUID"),
-    "prompt_version": ("prompt_version", "UInt32"),
-    "rollout_id": ("rollout_id", "UUID"),
-    "variant": ("variant", "String"),
-    "client_request_id": (f"attributes['{CLIENT_REQUEST_ID}']", "String"),
-    "api_key_id": ("api_key_id", "UInt64"),
-    "team_id": ("team_id", "UInt64"),
-    "language": ("language", "String"),
-    # A deployment without a name of its own is called like its provider.
-    "deployment": ("if(deployment = '', provider, deployment)", "String"),
+    name: (_EXPRESSIONS.get(name, name), _TYPES.get(name, "String")) for name in _NAMES
 }
 # `cost_usd` of a request whose price is unknown is 0, and so is `ttft_ms` of one that was not streamed.
 _BOUNDS: Mapping[str, str] = {
@@ -116,9 +107,6 @@ EXCLUDABLE = (*_COLUMNS, "signal", "metadata")
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a filter by its field: SQL over columns that `requests` and the rollups have under the same
-    names."""
-
     conditions: Mapping[str, str]
     values: Mapping[str, Any]
 
@@ -138,7 +126,6 @@ def conditions_of(filters: RequestFilter) -> Conditions:
 
 
 def values_of(filters: RequestFilter, name: str) -> tuple[Any, ...]:
-    """Returns the values of a field of which a request has to have one; none for no filter."""
     given = getattr(filters, name)
     return given if isinstance(given, tuple) else () if given in ("", None) else (given,)
 

@@ -1,87 +1,85 @@
-"""Counts the requests of each minute, hour or day that match a filter, by what became of them.
-
-A rollup answers where it has the columns of the filter. Otherwise the requests of the range are counted themselves; of
-each only the time, the outcome and the columns of the filter are read.
-"""
-
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
 from uuid import UUID
 
-from analytics.clickhouse import client
+from analytics.queries.measures import Scope, knows, measure_intervals
 from analytics.queries.request_days import KIND_DAYS, KIND_FIELDS
 from analytics.queries.request_filters import RequestFilter, conditions_of
-from analytics.queries.rollup_ranges import (
-    DAYS,
-    HOURS,
-    MINUTES,
-    PLANNED,
-    USER_DAYS,
-    USER_HOURS,
-    Key,
-    Rollup,
-    same,
-    union,
-)
+from analytics.queries.rollup_ranges import same, union
+from analytics.queries.summed import BEGINS, summed
 from analytics.queries.usage import BEGINNING, Interval, count_intervals, list_beginnings
 
-_OF_MODELS = frozenset({"provider", "model", "operation"})
-_OF_USERS = frozenset({"user_id", "operation"})
-_OF_ARMS = _OF_MODELS | {"prompt_config_id", "prompt_version", "rollout_id", "variant"}
-
-# The rollups by interval that know a filter of these fields, the cheapest first.
-_ROLLUPS: Mapping[Interval, Sequence[tuple[frozenset[str], Sequence[Rollup]]]] = {
-    Interval.MINUTE: ((_OF_ARMS, (MINUTES,)),),
-    Interval.HOUR: ((_OF_MODELS, (HOURS,)), (_OF_USERS, (USER_HOURS,))),
-    Interval.DAY: (
-        (_OF_MODELS, (DAYS, HOURS)),
-        (_OF_USERS, (USER_DAYS, USER_HOURS)),
-        (KIND_FIELDS, (KIND_DAYS,)),
-    ),
-}
-_FIGURES = ("requests", "errors", "cancelled")
+_FIGURES = ("request_count", "error_count", "cancelled_count")
 
 
 @dataclass(frozen=True)
-class HistogramRow:
+class HistogramEntry:
     """The requests that match and arrived in the interval that begins at `start`."""
 
     start: datetime
-    requests: int = 0
-    errors: int = 0
-    cancelled: int = 0
+    request_count: int
+    ok_count: int
+    error_count: int
+    cancelled_count: int
 
 
-def list_histogram(
+@dataclass(frozen=True)
+class RequestHistogram:
+    """The number of requests in the range, and in each interval of it, the oldest first."""
+
+    start_date: datetime
+    end_date: datetime
+    interval: Interval
+    request_count: int
+    error_count: int
+    results: list[HistogramEntry]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    start: datetime
+    values: Sequence[int]
+
+
+def count_by_interval(
     project_id: UUID, filters: RequestFilter, start: datetime, end: datetime, interval: Interval
-) -> Sequence[HistogramRow]:
-    """Returns each interval of the range from `start` to `end`, the oldest first; those without requests are 0."""
-    given = conditions_of(filters)
-    fields = given.conditions.keys() - {"start", "end"}
-    where = " AND ".join(["1", *(given.conditions[name] for name in sorted(fields))])
-    rollups = next((rollups for known, rollups in _ROLLUPS[interval] if fields <= known), ())
-    by_kind = KIND_DAYS in rollups
-    keys = {"start": Key(BEGINNING[interval], BEGINNING[interval])}
-    if by_kind:
-        keys["outcome_value"] = same("toString(t.outcome)")
-    source, times = union(rollups, start, end, keys=keys, figures=["requests"] if by_kind else _FIGURES, where=where)
-    sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {_sums(by_kind)} FROM {source} AS f GROUP BY f.start"
-    params: dict[str, Any] = {**given.values, **times, "project": project_id}
-    rows = client.query(sql, params, row=HistogramRow, name="requests.histogram", database_settings=PLANNED)
-    found = {row.start: row for row in rows}
+) -> RequestHistogram:
+    """Intervals without requests are 0."""
+    scope = Scope(project_id, start, end, filters)
+    fields = conditions_of(filters).conditions.keys() - {"start", "end"}
+    counted: dict[datetime, Sequence[int]]
+    if interval is Interval.DAY and fields <= KIND_FIELDS and not knows(fields, interval):
+        counted = {row.start: row.values for row in _of_kinds(scope)}
+    else:
+        counted = {row.start: [*map(int, row.values)] for row in measure_intervals(scope, _FIGURES, interval)}
     beginnings = list_beginnings(start, end, interval, limit=count_intervals(start, end, interval))
-    return [found.get(beginning) or HistogramRow(beginning) for beginning in beginnings]
+    results = [_entry(beginning, *counted.get(beginning, (0, 0, 0))) for beginning in beginnings]
+    requests, errors = sum(row.request_count for row in results), sum(row.error_count for row in results)
+    return RequestHistogram(start, end, interval, requests, errors, results)
 
 
-def _sums(by_kind: bool) -> str:
-    if not by_kind:
-        return ", ".join(f"sum(f.{name}) AS {name}" for name in _FIGURES)
-    return (
-        "sum(f.requests) AS requests,"
-        " sumIf(f.requests, f.outcome_value IN ('error', 'interrupted')) AS errors,"
-        " sumIf(f.requests, f.outcome_value = 'cancelled') AS cancelled"
+def _entry(start: datetime, requests: int, errors: int, cancelled: int) -> HistogramEntry:
+    return HistogramEntry(start, requests, requests - errors - cancelled, errors, cancelled)
+
+
+def _of_kinds(scope: Scope) -> Sequence[_Counted]:
+    given = conditions_of(scope.filters)
+    where = " AND ".join(["1", *(text for name, text in given.conditions.items() if name not in ("start", "end"))])
+    keys = {"start": same(BEGINNING[Interval.DAY]), "outcome_value": same("toString(t.outcome)")}
+    return summed(
+        _Counted,
+        partial(union, scope.project_id, [KIND_DAYS], scope.start, scope.end, keys=keys, where=where),
+        by=["start"],
+        inner={
+            "errors": "sumIf(f.requests, f.outcome_value IN ('error', 'interrupted'))",
+            "cancelled": "sumIf(f.requests, f.outcome_value = 'cancelled')",
+        },
+        also=["requests"],
+        outer={**BEGINS, "values": "(requests, errors, cancelled)"},
+        values=given.values,
+        name="requests.histogram",
     )

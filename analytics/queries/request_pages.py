@@ -1,8 +1,7 @@
-"""Lists requests in any order, a page at a time behind or before a request of the list.
+"""Lists requests in any order, a page after or before a given request.
 
-A page of a list by time is found by the key of the table. Of any other list the value that its last request has is
-found first, from the one column of that value or from a rollup in its order; times, ids and all other columns are read
-of requests up to it alone.
+A page by time is found by the table's key. For other orders, the value of the page's last request is found first, from
+that column alone or a rollup in its order; times, ids and all other columns are read only for requests up to it.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ _VALUES_BEYOND = 4
 
 @dataclass(frozen=True)
 class RequestPage:
-    """A page of a list; `before` and `after` tell whether the list has requests on that side of it."""
-
     rows: Sequence[RequestRow]
     before: bool
     after: bool
@@ -52,8 +49,6 @@ class RequestPage:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value of the list's order, which `requests` of the list have, all of one `day` in a rollup."""
-
     value: Decimal
     requests: int
     day: date
@@ -61,8 +56,6 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Reach:
-    """The first and the last value of a page's requests, and the days of those requests where they are known."""
-
     first: Decimal
     last: Decimal
     days: Sequence[date] | None
@@ -70,8 +63,6 @@ class _Reach:
 
 @dataclass(frozen=True)
 class _Question:
-    """One page of a list: the WHERE of its requests with its parameters, and the place of the page."""
-
     where: str
     params: Mapping[str, Any]
     sort: RequestSort
@@ -94,7 +85,6 @@ class _Question:
 def list_page(
     project_id: UUID, filters: RequestFilter, sort: RequestSort, *, limit: int, position: Position | None = None
 ) -> tuple[int, RequestPage]:
-    """Returns the number of requests that match, and the page of the list at `position` or at its beginning."""
     filters = listed(filters, sort)
     days = list_days(project_id, filters)
     if days is None:
@@ -161,8 +151,8 @@ def _rows_within(question: _Question, reach: _Reach) -> list[RequestRow]:
 
 
 def _rows_of_value(question: _Question, value: Decimal) -> list[RequestRow]:
-    """Returns the page's requests of one value, which are in the order of the table's key: reading ends with the page,
-    where all requests of a value that many have would have to be sorted."""
+    """The page's requests of one value, read in the order of the table's key: reading ends with the page, instead of
+    sorting all requests with a common value."""
     parameter = value_parameter(question.sort, "value")
     by_time = RequestSort.NEWEST if question.sort.descending else RequestSort.OLDEST
     alike = replace(question, sort=by_time, where=f"{question.where} AND {question.sort.column} = {parameter}")
@@ -182,7 +172,6 @@ def _rows(
 
 
 def _conditions(sort: RequestSort, position: Position | None) -> tuple[list[str], dict[str, Any]]:
-    """Returns the conditions of requests on the page's side of the position, with their parameters."""
     if position is None:
         return [], {}
     later = comparison(sort, backward=position.backward)
@@ -199,8 +188,6 @@ def _conditions(sort: RequestSort, position: Position | None) -> tuple[list[str]
 
 
 def _reach(question: _Question) -> _Reach | None:
-    """Returns what the requests of a page reach from the first value of the list behind that of the position on; None
-    if the list ends before the page."""
     wanted = question.limit + 1
     found = _values(question, wanted)
     until = bisect_left(list(accumulate(row.requests for row in found)), wanted)
@@ -215,7 +202,6 @@ def _reach(question: _Question) -> _Reach | None:
 
 
 def _values(question: _Question, wanted: int) -> list[_Value]:
-    """Returns the values of the next requests of the list: at least `wanted` requests where it has as many."""
     value, values, conditions = question.sort.column, dict(question.params), [question.where]
     if question.position is not None:
         conditions.append(f"{value} {question.later} {value_parameter(question.sort, 'at_value')}")
@@ -232,7 +218,6 @@ def _values(question: _Question, wanted: int) -> list[_Value]:
 
 
 def _table_of_values(filters: RequestFilter, sort: RequestSort) -> str:
-    """Returns the rollup in the order of the list where it has all columns of the filter, else the log itself."""
     fields = conditions_of(filters).conditions.keys()
     return LATENCY_DAYS.table if sort.column == "latency_ms" and fields <= LATENCY_FIELDS else _LOG
 
@@ -245,9 +230,9 @@ def _indexed_value(filters: RequestFilter, sort: RequestSort) -> str:
 def _near(
     days: Sequence[Day], filters: RequestFilter, sort: RequestSort, limit: int, position: Position | None
 ) -> RequestFilter:
-    """Returns the filter, restricted to the days that hold the page: those up to which more requests lie than it has.
+    """Restricts the filter to the days that hold the page: those before which enough requests lie.
 
-    The day of the position counts for nothing, since its requests may all lie on the other side.
+    The position's own day does not count, since its requests may all lie on the other side.
     """
     newest_first = sort.descending != (position is not None and position.backward)
     ordered = days[::-1] if newest_first else days

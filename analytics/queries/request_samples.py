@@ -1,8 +1,8 @@
-"""Takes a sample of the chat completions that match a filter and whose texts are stored."""
+"""Samples the chat completions that match a filter and whose texts are stored, and reads those that a shadow takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -10,8 +10,10 @@ from enum import StrEnum
 from uuid import UUID
 
 from analytics.queries import visible
+from analytics.queries.request_cursor import KEYED, Keyed, RequestCursor, keyed
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import request_conditions
+from analytics.request_log.marks import HEADER_VARIABLES, NO_STORE
 from analytics.request_log.record import Operation
 
 # A sample by hash is taken from so many of the newest requests.
@@ -25,7 +27,7 @@ class SampleOrder(StrEnum):
 
 @dataclass(frozen=True)
 class SampledRequest:
-    """A request of a sample. `cost_usd` is 0 when it is not known; the id of no prompt is the zero UUID."""
+    """`cost_usd` is 0 if unknown; the id of no prompt is the zero UUID."""
 
     request_id: UUID
     session_id: str
@@ -42,13 +44,7 @@ class SampledRequest:
     prompt_preview: str
 
 
-@dataclass(frozen=True)
-class _Key:
-    request_id: UUID
-    ts: datetime
-
-
-_COLUMNS = ", ".join(SampledRequest.__dataclass_fields__)
+COLUMNS = ", ".join(SampledRequest.__dataclass_fields__)
 _NEWEST = "SELECT request_id, ts FROM requests WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT {limit}"
 _ORDERED = {
     SampleOrder.NEWEST: _NEWEST.replace("{limit}", "{{limit:UInt64}}"),
@@ -62,26 +58,49 @@ _ORDERED = {
 def sample_requests(
     project_id: UUID, filters: RequestFilter, order: SampleOrder, *, limit: int
 ) -> Sequence[SampledRequest]:
-    """Returns at most `limit` requests, in the order of the sample."""
     where, params = request_conditions(project_id, replace(filters, operation=str(Operation.CHAT)))
     # The preview is empty where the project stores no texts.
     sql = _ORDERED[order].format(where=f"{where} AND prompt_preview != ''")
-    keys = visible.query(sql, {**params, "limit": limit}, row=_Key, name="requests.sample")
+    keys = visible.query(sql, {**params, "limit": limit}, row=RequestCursor, name="requests.sample")
     if not keys:
         return []
     found = {row.request_id: row for row in _rows(project_id, keys)}
     return [found[key.request_id] for key in keys if key.request_id in found]
 
 
-def _rows(project_id: UUID, keys: Sequence[_Key]) -> Sequence[SampledRequest]:
-    sql = (
-        f"SELECT {_COLUMNS} FROM requests WHERE project_id = {{project:UUID}}"
-        " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)} LIMIT {limit:UInt64}"
-    )
-    params = {
-        "project": project_id,
-        "times": [key.ts for key in keys],
-        "ids": [key.request_id for key in keys],
-        "limit": len(keys),
-    }
+def _rows(project_id: UUID, keys: Sequence[Keyed]) -> Sequence[SampledRequest]:
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {KEYED} LIMIT {{limit:UInt64}}"
+    params = {**keyed(project_id, keys), "limit": len(keys)}
     return visible.query(sql, params, row=SampledRequest, name="requests.sampled")
+
+
+@dataclass(frozen=True)
+class ShadowedRequest(SampledRequest):
+    """An answered request. `verdicts` are those of guardrails in JSON, empty without any, and `prompt_preview` is empty
+    where no texts are stored."""
+
+    finish_reason: str
+    cache_status: str
+    verdicts: str
+    is_no_store: bool
+    has_header_variables: bool
+
+
+_SHADOWED = f"""
+SELECT {COLUMNS}, finish_reason, cache_status, attributes[{{verdicts:String}}] AS verdicts,
+    attributes['{NO_STORE}'] != '' AS is_no_store, attributes['{HEADER_VARIABLES}'] != '' AS has_header_variables
+FROM requests WHERE {KEYED}
+LIMIT 1 BY request_id
+"""
+
+
+def shadowed_requests(
+    project_id: UUID, keys: Sequence[RequestCursor], *, verdicts: str
+) -> Mapping[UUID, ShadowedRequest]:
+    """Returns the requests by id, without those that nobody may see. `verdicts` names the attribute of the guardrails.
+    Raises the errors of the store."""
+    if not keys:
+        return {}
+    params = {**keyed(project_id, keys), "verdicts": verdicts}
+    found = visible.query(_SHADOWED, params, row=ShadowedRequest, name="requests.shadowed")
+    return {row.request_id: row for row in found}

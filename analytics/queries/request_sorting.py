@@ -1,5 +1,3 @@
-"""The orders of lists of requests, and the places in them at which a page begins."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -16,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class RequestSort(StrEnum):
-    """The order of a list, by the field of a request.
+    """The order of a list, by a field of a request.
 
-    Requests that do not have the value come last in a descending list and are left out of an ascending one. Those of
-    the same value are ordered by time and id in the list's direction."""
+    Requests without the value come last in a descending list, and are left out of an ascending one. Ties are ordered by
+    time and id in the list's direction.
+    """
 
     NEWEST = "-created_at"
     OLDEST = "created_at"
@@ -40,7 +39,6 @@ class RequestSort(StrEnum):
 
     @property
     def column(self) -> str:
-        """The column of the value; a list by time has none beside the time itself."""
         return "" if self.by_time else self.value.removeprefix("-")
 
 
@@ -51,8 +49,8 @@ _TYPES = {"latency_ms": "UInt32", "cost_usd": "Decimal(18, 10)", "ttft_ms": "UIn
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The place of one request in a list. `value` is what the list is ordered by, 0 in a list by time. The page that
-    begins there follows the request or, with `backward`, precedes it."""
+    """The place of one request in a list. `value` is what the list is ordered by, 0 in a list by time. The page follows
+    the request or, with `backward`, precedes it."""
 
     value: Decimal
     ts: datetime
@@ -66,7 +64,6 @@ def position_of(row: RequestRow, sort: RequestSort, *, backward: bool = False) -
 
 
 def listed(filters: RequestFilter, sort: RequestSort) -> RequestFilter:
-    """Returns the filter of the requests that a list in this order has."""
     if sort is RequestSort.CHEAPEST and filters.min_cost_usd is None:
         return replace(filters, min_cost_usd=Decimal(0))
     if sort is RequestSort.FASTEST_TO_BEGIN and filters.min_ttft_ms is None:
@@ -79,17 +76,14 @@ def value_parameter(sort: RequestSort, name: str) -> str:
 
 
 def stored_value(sort: RequestSort, value: Decimal) -> int | Decimal:
-    """Returns the value in the form that its type in ClickHouse is written in."""
     return int(value) if _TYPES[sort.column] == "UInt32" else value
 
 
 def order(sort: RequestSort, *, backward: bool) -> str:
-    """Returns the ORDER BY of a list, reversed with `backward`."""
     direction = " DESC" if sort.descending != backward else ""
     columns = ["ts", "request_id"] if sort.by_time else [sort.column, "ts", "request_id"]
     return "ORDER BY " + ", ".join(f"{column}{direction}" for column in columns)
 
 
 def comparison(sort: RequestSort, *, backward: bool) -> str:
-    """Returns the operator between the values of later requests of a list and of earlier ones."""
     return "<" if sort.descending != backward else ">"

@@ -1,6 +1,6 @@
-"""Derives the gateway's own spans of a session or of traces from its requests: they are stored nowhere else.
+"""Derives the gateway's own spans of a session or of traces from its requests; they are not stored elsewhere.
 
-Requests of releases that stored their spans in `otel_traces` do not have `spans_derived`, and keep those.
+Requests of releases that stored their spans in `otel_traces` lack `spans_derived`, and keep those.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _NO_UUID = UUID(int=0)
 
 @dataclass(frozen=True)
 class TracedRequest:
-    """The columns of a request that its spans need."""
-
     project_id: UUID
     request_id: UUID
     ts: datetime
@@ -96,8 +94,8 @@ _decode = msgspec.json.Decoder(tuple[AttemptRecord, ...]).decode
 
 
 def session_requests(project_id: UUID, session_id: str, limit: int) -> list[TracedRequest]:
-    """Returns the session's first `limit` requests that spans are kept for: the first `limit` spans of all are among
-    theirs, because each request has a span that begins with it."""
+    """The session's first `limit` requests with spans. They contain the first `limit` spans: each request begins with a
+    span."""
     params: dict[str, Any] = {"project": project_id, "session": session_id, "since": first_moment().date()}
     [found] = visible.query(_RANGE, params, row=_Range, name="telemetry.requests_range")
     if not found.requests:
@@ -109,7 +107,6 @@ def session_requests(project_id: UUID, session_id: str, limit: int) -> list[Trac
 def trace_requests(
     project_id: UUID, trace_ids: Sequence[str], hours: Sequence[datetime], limit: int
 ) -> list[TracedRequest]:
-    """Returns the first `limit` requests that joined one of these traces in one of these hours."""
     if not trace_ids:
         return []
     params = {"project": project_id, "traces": trace_ids, "hours": hours, "since": first_moment(), "limit": limit}
@@ -117,51 +114,30 @@ def trace_requests(
 
 
 def request_at(project_id: UUID, ts: datetime, request_id: UUID) -> list[TracedRequest]:
-    """Returns the request of this time and id, if spans are kept for it."""
     params = {"project": project_id, "ts": ts, "request": request_id, "since": first_moment()}
     return visible.query(_AT, params, row=TracedRequest, name="telemetry.request")
 
 
 def derived_spans(requests: Sequence[TracedRequest]) -> list[SpanRow]:
-    """Returns the spans of the requests, in no order."""
     return [span for row in requests for span in request_spans(_record(row))]
 
 
 def first_moment() -> datetime:
-    """Returns the moment before which requests have no spans any more: a span expires by the day of its request."""
+    """Requests before this moment have no spans: a span expires by the day of its request."""
     today = datetime.now(UTC).date()
     return datetime.combine(today - timedelta(days=settings.TELEMETRY_RETENTION_DAYS - 1), time(), UTC)
 
 
 def _record(row: TracedRequest) -> RequestRecord:
-    return RequestRecord(
-        request_id=str(row.request_id),
-        project_id=str(row.project_id),
-        ts=(row.ts - _EPOCH) // _MICROSECOND,
-        outcome=Outcome(row.outcome),
-        status_code=row.status_code,
-        source=row.source,
-        session_id=row.session_id,
-        user_id=row.user_id,
-        model=row.model,
-        error_code=row.error_code,
-        finish_reason=row.finish_reason,
-        is_stream=row.is_stream,
-        cache_status=row.cache_status,
-        cache_read_tokens=row.cache_read_tokens,
-        cache_write_tokens=row.cache_write_tokens,
-        reasoning_tokens=row.reasoning_tokens,
-        latency_ms=row.latency_ms,
-        ttft_ms=row.ttft_ms,
-        prompt_version=row.prompt_version,
-        prompt_name=row.prompt_name,
-        rollout_id="" if row.rollout_id == _NO_UUID else str(row.rollout_id),
-        variant=row.variant,
-        attempts=_attempts(row),
-        trace_id=row.trace_id,
-        parent_span_id=row.parent_span_id,
-        operation=row.operation,
-    )
+    differing = {
+        "request_id": str(row.request_id),
+        "project_id": str(row.project_id),
+        "ts": (row.ts - _EPOCH) // _MICROSECOND,
+        "outcome": Outcome(row.outcome),
+        "rollout_id": "" if row.rollout_id == _NO_UUID else str(row.rollout_id),
+        "attempts": _attempts(row),
+    }
+    return RequestRecord(**{**vars(row), **differing})
 
 
 def _attempts(row: TracedRequest) -> tuple[AttemptRecord, ...]:

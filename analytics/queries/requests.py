@@ -1,5 +1,3 @@
-"""Lists requests, and reads one request with its bodies."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,14 +10,15 @@ from uuid import UUID
 from analytics.clickhouse import client
 from analytics.identifiers import arrival_of
 from analytics.queries import visible
+from analytics.queries.request_cursor import KEYED, Keyed, keyed
 from analytics.queries.request_days import list_days, locate
 from analytics.queries.request_filters import RequestFilter, conditions_of
+from analytics.queries.shared_texts import StoredRequest, whole_requests
 from analytics.request_log.record import LoggedRequest
 
 
 class RequestRow(LoggedRequest, frozen=True, kw_only=True):
-    """A request without its texts. `cost_usd` is 0 when the cost is not known; without a prompt its id is the zero
-    UUID."""
+    """A request without its texts. `cost_usd` is 0 if unknown; the id of no prompt is the zero UUID."""
 
     request_id: UUID
     ts: datetime
@@ -33,33 +32,18 @@ class RequestRow(LoggedRequest, frozen=True, kw_only=True):
 
 
 class RequestDetailRow(RequestRow, frozen=True, kw_only=True):
-    """A request with its `attributes`, which few requests have, by name: verdicts of guardrails, how a contract was
-    broken."""
-
     attributes: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Payload:
-    """The bodies of a request and its answer as they went over the wire, in JSON."""
-
     request: str
     response: str
 
 
 @dataclass(frozen=True)
-class _Count:
-    count: int
-
-
-@dataclass(frozen=True)
-class _Project:
-    project_id: UUID
-
-
-@dataclass(frozen=True)
-class _Time:
-    ts: datetime
+class StoredPayload(StoredRequest):
+    response: str
 
 
 COLUMNS = ", ".join(RequestRow.__struct_fields__)
@@ -75,7 +59,6 @@ _CLOCKS_DIFFER_BY = timedelta(minutes=1)
 def list_requests(
     project_id: UUID, filters: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
 ) -> tuple[int, list[RequestRow]]:
-    """Returns the number of requests that match, and one page of them."""
     days = list_days(project_id, filters)
     if days is None:
         count = count_requests(project_id, filters)
@@ -91,16 +74,14 @@ def list_requests(
 
 
 def count_requests(project_id: UUID, filters: RequestFilter) -> int:
-    """Returns the number of requests that match, counted in the log itself."""
     where, params = request_conditions(project_id, filters)
-    sql = f"SELECT count() AS count FROM requests WHERE {where}"
-    return visible.query(sql, params, row=_Count, name="requests.count")[0].count
+    sql = f"SELECT count() FROM requests WHERE {where}"
+    return visible.query(sql, params, row=int, name="requests.count")[0]
 
 
 def _page(
     project_id: UUID, filters: RequestFilter, count: int, *, limit: int, offset: int, oldest_first: bool
 ) -> list[RequestRow]:
-    """Returns one page of the `count` requests that match."""
     limit = min(limit, count - offset)
     if limit <= 0:
         return []
@@ -115,24 +96,16 @@ def _page(
     return rows[::-1] if from_far_end else rows
 
 
-def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> list[RequestRow]:
-    """Returns the stored requests with these times and ids, the newest first and without previews.
+def get_requests(project_id: UUID, keys: Sequence[Keyed]) -> list[RequestRow]:
+    """The newest first and without previews.
 
-    The previews are most of a row: for a few rows from all over the table a megabyte is read for each.
+    Previews are most of a row: for a few rows from all over the table, a megabyte is read for each.
     """
     if not keys:
         return []
-    where = (
-        "project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
-    )
     # With a LIMIT the wide columns are read for the rows found, and not for the blocks those are in.
-    sql = f"SELECT {_WITHOUT_PREVIEWS} FROM requests WHERE {where} {_NEWEST_FIRST} LIMIT {{limit:UInt64}}"
-    params = {
-        "project": project_id,
-        "times": [ts for ts, _ in keys],
-        "ids": [request_id for _, request_id in keys],
-        "limit": len(keys),
-    }
+    sql = f"SELECT {_WITHOUT_PREVIEWS} FROM requests WHERE {KEYED} {_NEWEST_FIRST} LIMIT {{limit:UInt64}}"
+    params = {**keyed(project_id, keys), "limit": len(keys)}
     return visible.query(sql, params, row=RequestRow, name="requests.get_many")
 
 
@@ -141,11 +114,10 @@ def _places_of(project_id: UUID, request_id: UUID) -> Iterator[tuple[str, dict[s
 
 
 def _places_in(projects: str, of_projects: Mapping[str, Any], request_id: UUID) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Returns conditions that find a request, each with its parameters, to be tried in turn. `projects` is the
-    condition of its project.
+    """Conditions that find a request, to try in turn, with parameters; `projects` is the condition of its project.
 
-    The key of the table begins with the time of arrival, which the gateway's ids hold. A search by id alone asks the
-    skip index of every granule of the project, which takes four times as long at ten million requests.
+    The table's key begins with the arrival time, which the gateway's ids hold. A search by id alone asks the skip index
+    of every granule of the project, which takes four times as long at ten million requests.
     """
     where = f"{projects} AND request_id = {{request:UUID}}"
     params: dict[str, Any] = {**of_projects, "request": request_id}
@@ -167,44 +139,78 @@ def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
 
 
 def get_request_time(project_id: UUID, request_id: UUID) -> datetime | None:
-    """Returns when a request was made, or None for one that is not stored, without reading its wide row."""
+    """When the request was made, without reading its wide row; None if it is not stored."""
     for where, params in _places_of(project_id, request_id):
         sql = f"SELECT ts FROM requests PREWHERE {where} LIMIT 1"
-        rows = visible.query(sql, params, row=_Time, name="requests.time")
+        rows = visible.query(sql, params, row=datetime, name="requests.time")
         if rows:
-            return rows[0].ts
+            return rows[0]
     return None
 
 
 def find_project(project_ids: Collection[UUID], request_id: UUID) -> UUID | None:
-    """Returns the one of these projects that has the request, or None."""
     among = "project_id IN {projects:Array(UUID)}", {"projects": list(project_ids)}
     for where, params in _places_in(*among, request_id):
         sql = f"SELECT project_id FROM requests PREWHERE {where} LIMIT 1"
-        rows = client.query(sql, params, row=_Project, name="requests.project")
+        rows = client.query(sql, params, row=UUID, name="requests.project")
         if rows:
-            return rows[0].project_id
+            return rows[0]
     return None
 
 
 def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
-    """Returns the bodies of a request, or None when they were not logged or are past their retention."""
+    """None if the bodies were not logged or are past their retention."""
     return get_payload_at(project_id, request.ts, request.request_id)
 
 
 def get_payload_at(project_id: UUID, ts: datetime, request_id: UUID) -> Payload | None:
-    """Returns the bodies of the request with this time and id, as `get_payload` does."""
     sql = (
-        "SELECT request, response FROM payloads"
+        "SELECT request_id, request, response, shared, shared_at FROM payloads"
         " WHERE project_id = {project:UUID} AND ts = {ts:DateTime64(6, 'UTC')} AND request_id = {request:UUID} LIMIT 1"
     )
     params = {"project": project_id, "ts": ts, "request": request_id}
-    rows = visible.query(sql, params, row=Payload, name="requests.payload")
-    return rows[0] if rows else None
+    rows = visible.query(sql, params, row=StoredPayload, name="requests.payload")
+    return whole_payloads(project_id, rows).get(request_id)
+
+
+def whole_payloads(project_id: UUID, rows: Sequence[StoredPayload]) -> dict[UUID, Payload]:
+    requests = whole_requests(project_id, rows)
+    return {row.request_id: Payload(requests[row.request_id], row.response) for row in rows}
 
 
 def request_conditions(project_id: UUID, filters: RequestFilter) -> tuple[str, dict[str, Any]]:
-    """Returns the WHERE of a query on `requests`, and its parameters."""
     given = conditions_of(filters)
     where = " AND ".join(["project_id = {project:UUID}", *given.conditions.values()])
     return where, {"project": project_id, **given.values}
+
+
+_OWN = """
+SELECT request_id, ts, outcome, model, error_code FROM requests
+PREWHERE project_id = {{project:UUID}} AND source = 'gateway' {conditions}
+ORDER BY ts DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class OwnRequestRow:
+    request_id: UUID
+    ts: datetime
+    outcome: str
+    model: str
+    error_code: str
+
+
+def latest_own_request(
+    project_id: UUID, *, api_key_id: int | None = None, since: datetime | None = None
+) -> OwnRequestRow | None:
+    """Returns the project's latest request by the gateway; with `api_key_id` that of one key. All rows from
+    `since` on are read for a key without a request. Raises the errors of the store."""
+    conditions, params = "", dict[str, Any](project=project_id)
+    if api_key_id is not None:
+        conditions += " AND api_key_id = {key:UInt64}"
+        params["key"] = api_key_id
+    if since is not None:
+        conditions += " AND ts >= {since:DateTime64(6, 'UTC')}"
+        params["since"] = since
+    rows = visible.query(_OWN.format(conditions=conditions), params, row=OwnRequestRow, name="requests.own")
+    return rows[0] if rows else None

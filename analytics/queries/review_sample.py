@@ -1,5 +1,3 @@
-"""Chooses the requests of a review queue."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,10 +19,10 @@ class SampledRow:
 
 
 def sample_requests(project_id: UUID, filters: RequestFilter, *, size: int) -> list[SampledRow]:
-    """Returns up to `size` of the newest requests that match, in the order of a hash of their ids.
+    """Up to `size` of the newest matching requests, in the order of a hash of their ids.
 
-    The same filter gives the same requests while no others arrive, and the first so many of them are a fair sample
-    themselves. Raises the errors of the store.
+    The same filter gives the same requests while no others arrive, and any prefix of them is a fair sample too. Raises
+    the errors of the store.
     """
     where, params = request_conditions(project_id, filters)
     sql = f"""

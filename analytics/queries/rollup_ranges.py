@@ -1,7 +1,8 @@
 """Builds queries of exact figures over any range of time that read few rows.
 
-Whole days are read from a rollup by day, whole hours beside them from one by hour, and the rest at both ends from the
-requests themselves. A query names its rollups, coarse before fine, and groups the rows that `union` gives it.
+Whole days are read from a rollup by day, the whole hours around them from one by hour, and the rest at both ends from
+the requests. A query names its rollups, coarse before fine, and groups the rows of `union`. Late
+rollups (`analytics.clickhouse.late_figures`) are not asked for what is not over, nor for the latest minute.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from analytics.queries.operations import condition, stored_operations
 
@@ -22,12 +24,16 @@ _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Rollup:
-    """A table of sums per unit of time; `time` is the column of a row's start, of ClickHouse's type `type`."""
+    """A table of sums per unit of time; `time` is the column of a row's start, of ClickHouse's type `type`.
+
+    A request may be in a late one only a minute after it was recorded.
+    """
 
     table: str
     time: str
     type: str
     unit: timedelta
+    is_late: bool = True
 
 
 DAYS = Rollup("requests_daily", "day", "Date", timedelta(days=1))
@@ -40,22 +46,20 @@ GUARDRAIL_HOURS = Rollup("guardrails_hourly", "hour", "DateTime('UTC')", timedel
 ERROR_KIND_HOURS = Rollup("error_kinds_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 SPEND_HOURS = Rollup("spend_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 FAILOVER_QUARTERS = Rollup("failovers_quarter_hourly", "quarter", "DateTime('UTC')", timedelta(minutes=15))
-SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1))
+SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1), is_late=False)
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
 
 
 class Key(NamedTuple):
-    """A key of a query: its expression over rows `t` of a rollup and over requests `t`; `{time}` stands for the time of
-    either."""
+    """A key's expression over rows `t` of a rollup, and over requests `t`; `{time}` stands for the time of either."""
 
     rollup: str
     request: str
 
 
 class Figure(NamedTuple):
-    """The expressions of a figure: over requests `t` as the rollups compute it, and over rows `f` of `union` as their
-    total."""
+    """A figure's expression over requests `t`, as the rollups compute it, and its total over rows `f` of `union`."""
 
     request: str
     total: str
@@ -108,7 +112,6 @@ _FEW_HOURS = timedelta(days=31)
 
 
 def same(expression: str) -> Key:
-    """Returns a key whose expression is the same over rollups and over requests."""
     return Key(expression, expression)
 
 
@@ -117,21 +120,25 @@ IS_EARLIER = same("toUInt8({time} < {{later_from:DateTime64(6, 'UTC')}})")
 
 
 def clamp(moment: datetime) -> datetime:
-    """Returns the moment, limited to the times that ClickHouse can represent."""
     return min(max(moment, _EPOCH), _LATEST)
 
 
+def fresh_from() -> datetime:
+    """The time from which on a late rollup may still lack requests."""
+    return datetime.now(UTC) - timedelta(minutes=1)
+
+
 def plain_rollups(start: datetime, end: datetime) -> Sequence[Rollup]:
-    """Returns the rollups for plain sums: for up to a month, hours alone are read faster than days and hours."""
+    """The rollups for plain sums: for up to a month, hours alone are faster than days and hours."""
     return [HOURS] if end - start <= _FEW_HOURS else [DAYS, HOURS]
 
 
 def totals(*names: str) -> str:
-    """Returns the SQL that selects the columns `names` over rows `f`."""
     return ", ".join(f"{FIGURES[name].total} AS {name}" for name in names)
 
 
 def union(
+    project_id: UUID,
     rollups: Sequence[Rollup],
     start: datetime,
     end: datetime,
@@ -144,20 +151,22 @@ def union(
     operation: str = "",
     earlier: Span | None = None,
 ) -> tuple[str, dict[str, Any]]:
-    """Returns a subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`.
+    """A subquery over the requests from `start` to `end`, both included, with the columns `keys` and `figures`, and its
+    parameters.
 
-    It is over those of the range `earlier`, too, both its ends included, which ends before `start`: two periods that
-    are compared are read in one pass, since planning a table's columns takes longer than reading them. IS_EARLIER is
-    the key that tells them apart.
-    `where` is a condition on rows `t` of the rollups and the requests, `where_rollup` one on rows of the rollups alone,
-    such as one that an index answers, and `where_request` one on rows of `requests` alone, for a rollup that has only
-    some of the requests; an `operation` leaves out the requests of all others. The second result holds the parameters,
-    to which the caller adds `project`.
+    `earlier`, inclusive too, ends before `start` and is read in the same pass, since planning a table's columns takes
+    longer than reading them; the key IS_EARLIER tells the two apart. `where` is a condition on rows `t` of the rollups
+    and the requests; `where_rollup` only on the rollups, such as one that an index answers; `where_request` only on
+    `requests`, for a rollup that has only some of the requests. An `operation` leaves out the requests of all others.
     """
     units = [rollup.unit for rollup in rollups]
-    pieces, rest = split(clamp(start), clamp(end + TICK), units)
+    stop = clamp(end + TICK)
+    over = min(stop, fresh_from()) if any(rollup.is_late for rollup in rollups) else stop
+    pieces, rest = split(clamp(start), over, units)
+    if over < stop:
+        rest = [*rest, (max(clamp(start), over), stop)]
     selects: list[str] = []
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = {"project": project_id}
     if earlier is not None:
         pieces_earlier, rest_earlier = split(clamp(earlier[0]), clamp(earlier[1] + TICK), units)
         pieces = [[*before, *now] for before, now in zip(pieces_earlier, pieces, strict=True)]
@@ -220,7 +229,7 @@ def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures
 
 
 def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str], where: str) -> str:
-    """Returns the SELECT over single requests, grouped by the keys, so that a million rows become few."""
+    """The SELECT over single requests, grouped by the keys, so that a million rows become few."""
     columns = [f"{key.request.format(time=f't.{_ROWS.time}')} AS {name}" for name, key in keys.items()]
     columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
     return (

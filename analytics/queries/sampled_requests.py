@@ -1,5 +1,3 @@
-"""Samples the requests of a range of time, and reads the bodies of those that have one."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,12 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.queries import visible
+from analytics.queries.request_cursor import KEYED, keyed
+from analytics.queries.shared_texts import StoredRequest, whole_requests
 
 
 @dataclass(frozen=True)
 class SampledRequest:
-    """The key of a request in the store, and how it ended."""
-
     request_id: UUID
     ts: datetime
     error_code: str
@@ -21,21 +19,10 @@ class SampledRequest:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the `total` requests of a range. Every prefix of `requests` is a random sample of them, too."""
+    """Some of the `total` requests of a range. Every prefix of `requests` is a random sample too."""
 
     total: int
     requests: list[SampledRequest]
-
-
-@dataclass(frozen=True)
-class _Count:
-    count: int
-
-
-@dataclass(frozen=True)
-class _Body:
-    request_id: UUID
-    request: str
 
 
 _RANGE = (
@@ -45,13 +32,13 @@ _RANGE = (
 
 
 def sample_requests(project_id: UUID, start: datetime, end: datetime, *, source: str, limit: int) -> Sample:
-    """Returns at most `limit` requests of the range, in the order of a hash of their ids.
+    """Requests of the range, in the order of a hash of their ids.
 
-    The same range has the same sample whenever it is drawn. Three narrow columns are read of each request, and no text.
+    The same range always has the same sample. Reads three narrow columns of each request, and no text.
     """
     params = {"project": project_id, "start": start, "end": end, "source": source}
-    count = f"SELECT count() AS count FROM requests WHERE {_RANGE}"
-    total = visible.query(count, params, row=_Count, name="samples.count")[0].count
+    count = f"SELECT count() FROM requests WHERE {_RANGE}"
+    total = visible.query(count, params, row=int, name="samples.count")[0]
     if not total:
         return Sample(0, [])
     # The plain ids are sorted first, so that error codes are read for the chosen rows alone.
@@ -66,18 +53,7 @@ WHERE {_RANGE} AND (ts, request_id) IN (
 
 
 def request_bodies(project_id: UUID, requests: Sequence[SampledRequest]) -> dict[UUID, bytes]:
-    """Returns the stored bodies by the id of their request, as the gateway got them; requests without one are left
-    out."""
-    sql = """
-SELECT request_id, request FROM payloads
-PREWHERE project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))}
-    AND request_id IN {ids:Array(UUID)}
-WHERE request != ''
-"""
-    params = {
-        "project": project_id,
-        "times": [request.ts for request in requests],
-        "ids": [request.request_id for request in requests],
-    }
-    found = visible.query(sql, params, row=_Body, name="samples.bodies")
-    return {body.request_id: body.request.encode("utf-8", "surrogateescape") for body in found}
+    sql = f"SELECT request_id, request, shared, shared_at FROM payloads PREWHERE {KEYED} WHERE request != ''"
+    found = visible.query(sql, keyed(project_id, requests), row=StoredRequest, name="samples.bodies")
+    whole = whole_requests(project_id, found)
+    return {request_id: body.encode("utf-8", "surrogateescape") for request_id, body in whole.items() if body}

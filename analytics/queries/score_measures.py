@@ -1,5 +1,3 @@
-"""Measures the scores that match a filter: their mean and number, for the whole range or each interval."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,23 +20,17 @@ SCORE_GROUPS: Mapping[str, str] = {
     "prompt": f"if({_NO_PROMPT}, '', toString(s.prompt_config_id))",
     "prompt_version": f"if({_NO_PROMPT}, '', concat(toString(s.prompt_config_id), '/', toString(s.prompt_version)))",
 }
-_CONDITIONS: Mapping[str, str] = {
-    "score_name": "s.score_name = {score_name:String}",
-    "score_type": "s.score_type = {score_type:String}",
-    "evaluator_type": "s.evaluator_type = {evaluator_type:String}",
-    "provider": "s.provider = {provider:String}",
-    "model": "s.model = {model:String}",
-    "prompt_config_id": "s.prompt_config_id = {prompt_config_id:UUID}",
-    "prompt_version": "s.prompt_version = {prompt_version:UInt32}",
-    "rollout_id": "s.rollout_id = {rollout_id:UUID}",
-    "variant": "s.variant = {variant:String}",
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("score_name", "score_type", "evaluator_type", "provider", "model", "variant"), "String"),
+    **dict.fromkeys(("prompt_config_id", "rollout_id"), "UUID"),
+    "prompt_version": "UInt32",
 }
 
 
 @dataclass(frozen=True)
 class ScoreScope:
-    """The scores that match `filters`, a part of the fields above, and were made from `start` to `end`, both included;
-    split by one of SCORE_GROUPS unless `group_by` is empty."""
+    """The scores that match `filters`, made from `start` to `end`, both included; split by one of SCORE_GROUPS unless
+    `group_by` is empty."""
 
     project_id: UUID
     start: datetime
@@ -48,7 +40,6 @@ class ScoreScope:
 
 
 def measure_scores(scope: ScoreScope, names: Sequence[str], *, limit: int) -> list[MeasuredRow]:
-    """Returns what `measures.measure` does, of scores."""
     order = "ORDER BY isNaN(values[1]), values[1] DESC, key LIMIT {limit:UInt64}"
     return _query(scope, names, None, order, {"limit": limit})
 
@@ -56,7 +47,6 @@ def measure_scores(scope: ScoreScope, names: Sequence[str], *, limit: int) -> li
 def measure_score_intervals(
     scope: ScoreScope, names: Sequence[str], interval: Interval, *, keys: Sequence[str] | None = None
 ) -> list[MeasuredRow]:
-    """Returns what `measures.measure_intervals` does, of scores."""
     return _query(scope, names, interval, "", {} if keys is None else {"keys": list(keys)})
 
 
@@ -64,7 +54,7 @@ def _query(
     scope: ScoreScope, names: Sequence[str], interval: Interval | None, tail: str, more: Mapping[str, Any]
 ) -> list[MeasuredRow]:
     key = SCORE_GROUPS[scope.group_by] if scope.group_by else "''"
-    where = [_CONDITIONS[name] for name in sorted(scope.filters)]
+    where = [f"s.{name} = {{{name}:{_TYPES[name]}}}" for name in sorted(scope.filters)]
     if "keys" in more:
         where.append(f"{key} IN {{keys:Array(String)}}")
     beginning = BEGINNING[interval].format(time="s.ts") if interval else "toDateTime('1970-01-01 00:00:00', 'UTC')"

@@ -1,14 +1,14 @@
 """Searches the prompts and completions of requests for words and phrases.
 
-A request matches when every word and every quoted part of the query occurs in its prompt or its completion: inside
-words too, in any letter case. The newest match comes first.
+A request matches if every word and quoted phrase of the query occurs in its prompt or its completion: inside words too,
+in any letter case. The newest match comes first.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,17 +16,24 @@ from uuid import UUID
 from analytics.clickhouse import client, text_index
 from analytics.clickhouse.text_index import TEXT, folded
 from analytics.queries import visible
-from analytics.queries.recent import recent_start_of_newest, start_of_newest
+from analytics.queries.request_cursor import KEYED, RequestCursor, keyed
 from analytics.queries.request_filters import RequestFilter, conditions_of
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Part, Tokens, letters, tokens
+from analytics.queries.shared_search import (
+    BEFORE_MATCH,
+    PREVIEW_CHARACTERS,
+    Match,
+    Sought,
+    has_shared_texts,
+    lines_of,
+    sharing_matches,
+)
 
-PREVIEW_CHARACTERS = 240
 # The maximum number of texts that a query reads when no index helps: a query of very short words, or any on a server
 # without text indexes.
 READ_WITHOUT_INDEX = 10_000
 
-_BEFORE_MATCH = 80
 # A frequent word is searched among this many of the newest requests first, so that the index of older ones is not read.
 # A smaller number would cost rare words, which need a second query, more than it saves frequent ones.
 _LOOK_FIRST_AT = 20_000_000
@@ -42,7 +49,6 @@ _REPEAT_PROBE_SECONDS = 60.0
 
 _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
 _BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
-_AMONG = " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
 _NONE: Mapping[str, Any] = {}
 # The setting makes the server read the whole index before any text. Reading both part by part takes a third longer for
 # a rare word.
@@ -51,8 +57,7 @@ _INDEX_FIRST: Mapping[str, Any] = {"use_skip_indexes_on_data_read": 0}
 
 @dataclass(frozen=True)
 class SearchFilter:
-    """The filter of a search. `terms` come from `search_terms.parse`. An empty text or None is no filter; the range
-    includes both its ends."""
+    """`terms` come from `search_terms.parse`. An empty text or None matches all; the range is inclusive."""
 
     terms: Sequence[str]
     model: str = ""
@@ -65,8 +70,6 @@ class SearchFilter:
 
 @dataclass(frozen=True)
 class Preview:
-    """A piece of a text. `start` is its place in the text, `more` whether the text goes on after it."""
-
     text: str
     start: int
     more: bool
@@ -81,45 +84,13 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search. `more` tells if there are further matches, older than the last hit. Texts older than
-    `searched_since` were not searched; None when all texts of the range were. `folded_terms` are to be marked in the
-    previews."""
+    """`more`: there are further matches, older than the last hit. Texts older than `searched_since` were not searched;
+    None if all texts of the range were. `folded_terms` are to be marked in the previews."""
 
     hits: list[SearchHit]
     more: bool
     searched_since: datetime | None
     folded_terms: list[str]
-
-
-@dataclass(frozen=True)
-class _Match:
-    ts: datetime
-    request_id: UUID
-    prompt_start: int
-    prompt_piece: str
-    completion_start: int
-    completion_piece: str
-
-
-@dataclass(frozen=True)
-class _Key:
-    ts: datetime
-    request_id: UUID
-
-
-@dataclass(frozen=True)
-class _Folded:
-    folded: list[str]
-
-
-@dataclass(frozen=True)
-class _Time:
-    ts: datetime
-
-
-@dataclass(frozen=True)
-class _Index:
-    name: str
 
 
 @dataclass(frozen=True)
@@ -130,35 +101,31 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """The words that have each part of a search, one more than _MAX_WORDS when there are more. `lacks_long` tells if
-    texts have words that are too long for the vocabulary."""
+    """The words that have each part of a search, one more than _MAX_WORDS if there are more. `lacks_long`: texts have
+    words that are too long for the vocabulary."""
 
     words: list[list[str]]
     lacks_long: bool
 
     @property
     def has_all(self) -> bool:
-        """False when no text can have some part."""
         return self.lacks_long or all(self.words)
 
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A range of time; None as an end means unbounded."""
-
     start: datetime | None
     before: datetime | None
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The parts of a WHERE on `payloads`; `narrow` has the conditions that an index or the key answers."""
-
     project_id: UUID
     narrow: str
     exact: str
     params: Mapping[str, Any]
     filters: SearchFilter
+    sought: Sought | None
 
     @property
     def looks_elsewhere(self) -> bool:
@@ -166,8 +133,8 @@ class _Question:
 
 
 def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
-    """Returns the newest matches. Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere,
-    which takes too long."""
+    """The newest matches. Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere, which
+    takes too long."""
     terms = _fold(filters.terms)
     found_by = tokens(terms) if _has_indexes() else Tokens([], [], [], [], is_indexed=False)
     since = None if found_by else _start_of_recent(project_id, filters)
@@ -177,31 +144,29 @@ def search(project_id: UUID, filters: SearchFilter, *, limit: int) -> Found:
     question = _question(project_id, filters, terms, found_by, vocabulary)
     matches = _newest_first(question, since=since, limit=limit + 1)
     shown = matches[:limit]
-    rows = {row.request_id: row for row in get_requests(project_id, [(match.ts, match.request_id) for match in shown])}
+    rows = {row.request_id: row for row in get_requests(project_id, shown)}
     hits = [_hit(rows[match.request_id], match) for match in shown if match.request_id in rows]
     return Found(hits, len(matches) > limit, since, terms)
 
 
 def _fold(terms: Sequence[str]) -> list[str]:
-    """Folds the case of terms with the store's own function, so that both sides agree on every letter."""
+    """Uses the store's own function, so that both sides agree on every letter."""
     if all(term.isascii() for term in terms):
         return [term.lower() for term in terms]
-    sql = f"SELECT arrayMap(term -> {folded('term')}, {{terms:Array(String)}}) AS folded"
-    return client.query(sql, {"terms": list(terms)}, row=_Folded, name="search.fold")[0].folded
+    sql = f"SELECT arrayMap(term -> {folded('term')}, {{terms:Array(String)}})"
+    return client.query(sql, {"terms": list(terms)}, row=list[str], name="search.fold")[0]
 
 
 def _start_of_recent(project_id: UUID, filters: SearchFilter) -> datetime | None:
-    """Returns the time of the oldest text that a search without an index may read; None when it may read all texts."""
     where, params = _conditions(project_id, start=filters.start, end=filters.end)
     sql = f"""
         SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
     """
-    rows = visible.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=_Time, name="search.recent")
-    return rows[0].ts if rows else None
+    rows = visible.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=datetime, name="search.recent")
+    return rows[0] if rows else None
 
 
 def _look_up(project_id: UUID, parts: Sequence[Part]) -> _Vocabulary:
-    """Looks up the words of the project's texts that have each part."""
     if not parts:
         return _Vocabulary([], lacks_long=False)
     params: dict[str, Any] = {"project": project_id}
@@ -233,45 +198,61 @@ def _question(
     narrow += indexed
     params |= token_params
     exact = " AND ".join(f"position({TEXT}, {{term{index}:String}}) > 0" for index in range(len(terms)))
+    exact += " AND empty(shared)"
     params.update({f"term{index}": term for index, term in enumerate(terms)})
     if filters.session_id:
         exact += " AND session_id = {session:String}"
         params["session"] = filters.session_id
-    return _Question(project_id, narrow, exact, params, filters)
+    sought = _sought(terms, found_by, vocabulary) if has_shared_texts(project_id) else None
+    return _Question(project_id, narrow, exact, params, filters, sought)
 
 
-def _indexed(found_by: Tokens, vocabulary: _Vocabulary) -> tuple[str, dict[str, Any]]:
-    """Returns the conditions that the text indexes answer without reading texts."""
+def _sought(terms: Sequence[str], found_by: Tokens, vocabulary: _Vocabulary) -> Sought:
+    """Each line is looked up for itself, by the parts of words whose words are known."""
+    known = dict(zip(found_by.parts, vocabulary.words, strict=True))
+    narrow, params = list[str](), dict[str, Any]()
+    for place, line in enumerate(lines_of(terms)):
+        own = tokens([line]) if found_by else found_by
+        parts = [part for part in own.parts if part in known]
+        words = _Vocabulary([known[part] for part in parts], vocabulary.lacks_long)
+        where, found = _indexed(replace(own, parts=parts), words, f"_{place}_")
+        narrow.append(where)
+        params |= found
+    return Sought(terms, narrow, params)
+
+
+def _indexed(found_by: Tokens, vocabulary: _Vocabulary, mark: str = "") -> tuple[str, dict[str, Any]]:
+    """`mark` is in the names of the parameters."""
     where, params = "", dict[str, Any]()
     if found_by.words:
-        where += f" AND hasAllTokens({text_index.WORDS_TEXT}, {{words:Array(String)}}, '{text_index.WORD_TOKENS}')"
-        params["words"] = found_by.words
+        where += (
+            f" AND hasAllTokens({text_index.WORDS_TEXT}, {{words{mark}:Array(String)}}, '{text_index.WORD_TOKENS}')"
+        )
+        params[f"words{mark}"] = found_by.words
     if found_by.pairs:
-        where += f" AND hasAllTokens({text_index.PAIRS}, {{pairs:Array(String)}}, '{text_index.PAIR_TOKENS}')"
-        params["pairs"] = found_by.pairs
+        where += f" AND hasAllTokens({text_index.PAIRS}, {{pairs{mark}:Array(String)}}, '{text_index.PAIR_TOKENS}')"
+        params[f"pairs{mark}"] = found_by.pairs
     for index, (part, words) in enumerate(zip(found_by.parts, vocabulary.words, strict=True)):
         if len(words) > _MAX_WORDS:
             continue
         ways = []
         if words:
-            any_word = f"{{part{index}:Array(String)}}, '{text_index.WORD_TOKENS}'"
+            any_word = f"{{part{mark}{index}:Array(String)}}, '{text_index.WORD_TOKENS}'"
             ways.append(f"hasAnyTokens({text_index.WORDS_TEXT}, {any_word})")
-            params[f"part{index}"] = words
+            params[f"part{mark}{index}"] = words
         if vocabulary.lacks_long:
-            in_long = f"{{long{index}:Array(String)}}, '{text_index.PART_TOKENS}'"
+            in_long = f"{{long{mark}{index}:Array(String)}}, '{text_index.PART_TOKENS}'"
             ways.append(f"hasAllTokens({text_index.LONG_TEXT}, {in_long})")
-            params[f"long{index}"] = letters(part)
+            params[f"long{mark}{index}"] = letters(part)
         where += f" AND ({' OR '.join(ways)})"
     if found_by.unspaced:
-        where += (
-            f" AND hasAllTokens({text_index.UNSPACED_TEXT}, {{unspaced:Array(String)}}, '{text_index.UNSPACED_TOKENS}')"
-        )
-        params["unspaced"] = found_by.unspaced
+        pairs = f"{{unspaced{mark}:Array(String)}}, '{text_index.UNSPACED_TOKENS}'"
+        where += f" AND hasAllTokens({text_index.UNSPACED_TEXT}, {pairs})"
+        params[f"unspaced{mark}"] = found_by.unspaced
     return where, params
 
 
-def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[_Match]:
-    """Searches the newest requests first, and the older ones only when too few matches were found."""
+def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[Match]:
     filters = question.filters
     start = max(filter(None, (since, filters.start)), default=None)
     count = _LOOK_FIRST_AT_FILTERED if question.looks_elsewhere else _LOOK_FIRST_AT
@@ -288,8 +269,28 @@ def _newest_first(question: _Question, *, since: datetime | None, limit: int) ->
     return found
 
 
-def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
-    """Returns the newest matches in a range. Texts of requests that fail filters on other columns are not read."""
+def _find(question: _Question, stretch: _Stretch, limit: int) -> list[Match]:
+    found = _find_alone(question, stretch, limit)
+    if question.sought is None:
+        return found
+    found += _find_sharing(question, question.sought, stretch, limit)
+    return sorted(found, key=lambda match: (match.ts, match.request_id), reverse=True)[:limit]
+
+
+def _find_sharing(question: _Question, sought: Sought, stretch: _Stretch, limit: int) -> list[Match]:
+    where, params = _stretch_conditions(question, stretch)
+    if question.filters.session_id:
+        where += " AND session_id = {session:String}"
+        params["session"] = question.filters.session_id
+    if question.looks_elsewhere:
+        passing, passing_params = _passing_condition(question, stretch)
+        where += f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {passing})"
+        params |= passing_params
+    return sharing_matches(question.project_id, sought, where, params, limit=limit)
+
+
+def _find_alone(question: _Question, stretch: _Stretch, limit: int) -> list[Match]:
+    """Finds requests that have their texts for themselves."""
     if not question.looks_elsewhere:
         return _matches(question, stretch, limit)
     possible = _possible(question, stretch)
@@ -299,12 +300,13 @@ def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
         passing = f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {where})"
         return _matches(question, stretch, limit, passing, params)
     keys = _passing(question, possible)
-    return _matches(question, stretch, limit, _AMONG, _among(keys)) if keys else []
+    among = keyed(question.project_id, keys)
+    return _matches(question, stretch, limit, f" AND {KEYED}", among) if keys else []
 
 
 def _matches(
     question: _Question, stretch: _Stretch, limit: int, passing: str = "", passing_params: Mapping[str, Any] = _NONE
-) -> list[_Match]:
+) -> list[Match]:
     narrow, params = _narrowed(question, stretch)
     params |= {**passing_params, "limit": limit}
     terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.filters.terms)))
@@ -315,14 +317,14 @@ def _matches(
         FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}
         ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
     """
-    return visible.query(sql, params, row=_Match, name="search.matches", database_settings=_INDEX_FIRST)
+    return visible.query(sql, params, row=Match, name="search.matches", database_settings=_INDEX_FIRST)
 
 
-def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
-    """Returns the possible matches of the index in no order; a result of more than _FEW is not complete."""
+def _possible(question: _Question, stretch: _Stretch) -> list[RequestCursor]:
+    """The index's possible matches, in no order; more than _FEW are incomplete."""
     narrow, params = _narrowed(question, stretch)
     sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"
-    return visible.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
+    return visible.query(sql, params, row=RequestCursor, name="search.possible", database_settings=_INDEX_FIRST)
 
 
 def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
@@ -337,37 +339,40 @@ def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, An
 
 
 def _preview(column: str, terms: str) -> str:
-    """Returns SQL for the piece of a text around the first term that occurs in it, and for its start, counted from 1.
-    The piece has one character more than is shown, which tells that the text goes on."""
+    """SQL for the piece of a text around its first term, and for the piece's start, counted from 1.
+
+    The piece has one character more than is shown, which tells that the text goes on.
+    """
     places = f"arrayMap(term -> positionUTF8({folded(column)}, term), [{terms}])"
-    start = f"greatest(toInt64(arrayFirst(place -> place > 0, {places})) - {_BEFORE_MATCH}, 1)"
+    start = f"greatest(toInt64(arrayFirst(place -> place > 0, {places})) - {BEFORE_MATCH}, 1)"
     return (
         f"{start} AS {column}_start,"
         f" substringUTF8({column}, {column}_start, {PREVIEW_CHARACTERS + 1}) AS {column}_piece"
     )
 
 
-def _passing(question: _Question, possible: Sequence[_Key]) -> list[_Key]:
+def _passing(question: _Question, possible: Sequence[RequestCursor]) -> list[RequestCursor]:
     if not possible:
         return []
     where, params = _passing_condition(question, _Stretch(None, None))
-    sql = f"SELECT ts, request_id FROM requests WHERE {where}{_AMONG}"
-    return visible.query(sql, params | _among(possible), row=_Key, name="search.passing")
-
-
-def _among(keys: Sequence[_Key]) -> dict[str, Any]:
-    return {"times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
+    sql = f"SELECT ts, request_id FROM requests WHERE {where} AND {KEYED}"
+    given = params | keyed(question.project_id, possible)
+    return visible.query(sql, given, row=RequestCursor, name="search.passing")
 
 
 def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
-    """Returns the condition on `requests` for the filters whose columns `payloads` lacks."""
     filters = question.filters
-    where, params = _conditions(question.project_id, start=stretch.start, end=filters.end)
+    where, params = _stretch_conditions(question, stretch)
+    own = conditions_of(RequestFilter(model=filters.model, operation=filters.operation, user_id=filters.user_id))
+    return " AND ".join((where, *own.conditions.values())), {**params, **own.values}
+
+
+def _stretch_conditions(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
+    where, params = _conditions(question.project_id, start=stretch.start, end=question.filters.end)
     if stretch.before:
         where += _BEFORE
         params["before"] = stretch.before
-    own = conditions_of(RequestFilter(model=filters.model, operation=filters.operation, user_id=filters.user_id))
-    return " AND ".join((where, *own.conditions.values())), {**params, **own.values}
+    return where, params
 
 
 def _conditions(
@@ -384,7 +389,7 @@ def _conditions(
     return where, params
 
 
-def _hit(row: RequestRow, match: _Match) -> SearchHit:
+def _hit(row: RequestRow, match: Match) -> SearchHit:
     prompt = _as_preview(match.prompt_piece, match.prompt_start)
     return SearchHit(row, prompt, _as_preview(match.completion_piece, match.completion_start))
 
@@ -397,13 +402,57 @@ _known_indexes: tuple[bool, float] = (False, float("-inf"))
 
 
 def _has_indexes() -> bool:
-    """Returns whether the store's texts are indexed; a positive answer is cached."""
     global _known_indexes
     known, probed_at = _known_indexes
     if known or time.monotonic() - probed_at < _REPEAT_PROBE_SECONDS:
         return known
     sql = "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
-    names = {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}
-    known = names >= text_index.NAMES
+    known = {*client.query(sql, {}, row=str, name="search.indexes")} >= text_index.NAMES
     _known_indexes = (known, time.monotonic())
     return known
+
+
+_CACHE_SECONDS = 600.0
+_MAX_CACHED = 1_000
+
+
+# The cached answers and their times (monotonic seconds), by project and count.
+_cache: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
+
+
+def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
+    """Returns `start_of_newest` over all requests, cached for ten minutes."""
+    now = time.monotonic()
+    answer, cached_at = _cache.get((project_id, count), (None, float("-inf")))
+    if now - cached_at > _CACHE_SECONDS:
+        answer = start_of_newest(project_id, count)
+        if len(_cache) >= _MAX_CACHED:
+            _cache.clear()
+        _cache[project_id, count] = (answer, now)
+    return answer
+
+
+def start_of_newest(
+    project_id: UUID, count: int, *, start: datetime | None = None, end: datetime | None = None
+) -> datetime | None:
+    """Returns a full hour since which about `count` requests were made in the range, or None when there are fewer.
+
+    A query of the newest rows that names a start reads no older parts of a table. The figures come from the hourly
+    rollup, so the hour is a hint where to look first, and no exact bound.
+    """
+    conditions = ["project_id = {project:UUID}"]
+    params: dict[str, Any] = {"project": project_id, "count": count}
+    if start:
+        conditions.append("hour >= {start:DateTime64(6, 'UTC')}")
+        params["start"] = start
+    if end:
+        conditions.append("hour <= {end:DateTime64(6, 'UTC')}")
+        params["end"] = end
+    sql = f"""
+        SELECT toDateTime64(hour, 0, 'UTC') AS since FROM (
+            SELECT hour, sum(sum(h.requests)) OVER (ORDER BY hour DESC) AS newer
+            FROM requests_hourly AS h WHERE {" AND ".join(conditions)} GROUP BY hour
+        ) WHERE newer >= {{count:UInt64}} ORDER BY hour DESC LIMIT 1
+    """
+    rows = client.query(sql, params, row=datetime, name="requests.newest")
+    return rows[0] if rows else None

@@ -32,8 +32,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What to look up in the indexes of `analytics.clickhouse.text_index`. All are empty when those cannot help;
-    `is_indexed` is true for terms that texts are likely to have, though the indexes know nothing of them."""
+    """What to look up in the indexes of `analytics.clickhouse.text_index`; all empty if they cannot help. `is_indexed`
+    is True for terms that texts probably have, though the indexes do not know them."""
 
     words: list[str]
     pairs: list[str]
@@ -46,13 +46,12 @@ class Tokens:
 
 
 def parse(query: str) -> list[str]:
-    """Returns the words and the quoted parts of a query, each once."""
     found = (quoted or word for quoted, word in _PART.findall(query))
     return list(dict.fromkeys(term for term in found if term.strip()))
 
 
 def tokens(folded_terms: Sequence[str]) -> Tokens:
-    """Returns tokens of case-folded terms. A text with all terms has all tokens; the reverse need not hold."""
+    """Tokens of case-folded terms. A text with all terms has all tokens; the reverse need not hold."""
     spaced = [_without_unspaced(term) for term in folded_terms if len(term) >= _MIN_CHARACTERS]
     by_term = [[_part(word) for word in _WORD.finditer(term)] for term in spaced]
     found = [part for parts in by_term for part in parts]
@@ -65,17 +64,16 @@ def tokens(folded_terms: Sequence[str]) -> Tokens:
 
 
 def letters(part: Part) -> list[str]:
-    """Returns the tokens of a part of a word in the index of the vocabulary."""
     return _some(_runs(part.text, LETTERS))
 
 
 def fold(text: str) -> str:
-    """Folds the case of a text as `text_index.folded` does, a character at a time, so that places stay the same."""
+    """Folds case as `text_index.folded` does, character by character, so that offsets stay the same."""
     return "".join(map(_fold_character, text))
 
 
 def occurrences(text: str, folded_terms: Iterable[str]) -> list[tuple[int, int]]:
-    """Returns the places of the terms in a text as (start, end) in characters, adjacent ones joined."""
+    """The terms' places as (start, end) in characters, adjacent ones joined."""
     folded = fold(text)
     spots = sorted(
         (match.start(), match.end()) for term in folded_terms for match in re.finditer(re.escape(term), folded)
@@ -105,12 +103,11 @@ def _without_unspaced(term: str) -> str:
 
 
 def _part(word: re.Match[str]) -> Part:
-    """Returns a word of a term, which is open where the term ends: a text may go on with letters there."""
+    """A word is open where its term ends: a text may go on with letters there."""
     return Part(word[0], word.start() == 0, word.end() == len(word.string))
 
 
 def _is_known(before: Part, after: Part) -> bool:
-    """Returns whether the term has all characters of where two of its words meet."""
     return not ((before.open_before and len(before.text) < MEETING) or (after.open_after and len(after.text) < MEETING))
 
 
@@ -123,7 +120,6 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _some(found: list[str]) -> list[str]:
-    """Returns at most _MAX_TOKENS of the tokens, evenly spread over the terms."""
     distinct = list(dict.fromkeys(found))
     if len(distinct) <= _MAX_TOKENS:
         return distinct

@@ -1,8 +1,7 @@
-"""Lists sessions from a place in the list on, however deep it is: the latest active first, with filters over whole
-sessions.
+"""Lists sessions from a cursor, the latest active first, with filters over whole sessions.
 
-Rows of `session_days` are read back from the day of the cursor, a few days and then more, until the page is full: the
-end of a session is in its newest row.
+Rows of `session_days` are read back from the cursor's day, a few days and then more, until the page is full: the end of
+a session is in its newest row.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _NOW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class SessionCursor:
-    """The session at the end of a page, behind which the next one begins; with `is_back` the one at its beginning,
-    before which the previous page ends."""
+    """The last session of a page, before the next one; with `is_back` the first, after the previous page."""
 
     ended_at: datetime
     session_hash: int
@@ -43,7 +41,6 @@ class SessionCursor:
 
 
 def parse_session_cursor(text: str) -> SessionCursor | None:
-    """Returns the cursor that `str` made a text of; None for any other text."""
     found = _FORM.fullmatch(text)
     if found is None or int(found[3]) > _MAX_HASH:
         return None
@@ -52,8 +49,8 @@ def parse_session_cursor(text: str) -> SessionCursor | None:
 
 @dataclass(frozen=True)
 class WholeSessionFilter:
-    """A filter of sessions, with bounds of what a whole session cost and of its feedback: each score from 1 to 5 that
-    is named keeps sessions that were given it."""
+    """A filter with bounds of a whole session's cost and of its feedback: each score from 1 to 5 keeps the sessions
+    that got it."""
 
     sessions: SessionFilter = field(default_factory=SessionFilter)
     min_cost_usd: Decimal | None = None
@@ -106,23 +103,16 @@ _BEFORE = (
 )
 
 
-@dataclass(frozen=True)
-class _Count:
-    count: int
-
-
 def count_whole_sessions(project_id: UUID, filters: WholeSessionFilter) -> int:
     where, having, params = _conditions(project_id, filters, None)
     sql = _COUNT.format(where=where, having=having)
-    row = visible.query(sql, {**params, "since": _oldest_day(filters)}, row=_Count, name="sessions.count_whole")[0]
-    return row.count
+    return visible.query(sql, {**params, "since": _oldest_day(filters)}, row=int, name="sessions.count_whole")[0]
 
 
 def list_sessions_after(
     project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
 ) -> list[SessionSummary]:
-    """Returns the sessions behind the cursor, or those before a cursor that leads back: `limit` of those next to it at
-    most, the latest active first."""
+    """At most `limit` sessions after the cursor, or before one that leads back, the latest active first."""
     where, having, params = _conditions(project_id, filters, after)
     if after is not None and after.is_back:
         sql = _PAGE.format(where=where, having=having, order=_OLDEST_FIRST)
@@ -143,20 +133,17 @@ def list_sessions_after(
 
 
 def _oldest_day(filters: WholeSessionFilter) -> date:
-    """Returns the first day whose rows can matter."""
     start = filters.sessions.start
     return _EPOCH.date() if start is None or _is_of_whole(filters) else start.date()
 
 
 def _is_of_whole(filters: WholeSessionFilter) -> bool:
-    """Returns whether all rows of a session decide: what it cost is in each of them."""
     return filters.min_cost_usd is not None or filters.max_cost_usd is not None
 
 
 def _conditions(
     project_id: UUID, filters: WholeSessionFilter, after: SessionCursor | None
 ) -> tuple[str, str, dict[str, Any]]:
-    """Returns WHERE, HAVING and the parameters."""
     sessions = filters.sessions
     of_rows = conditions_of(project_id, sessions)
     where, having, params = [of_rows.of_session], ["1"], dict(of_rows.params)

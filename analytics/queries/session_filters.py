@@ -1,5 +1,3 @@
-"""Builds the conditions on rows `s` of `session_days` under which a session matches a filter."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,8 +15,8 @@ _LAST_DAY = date(2149, 6, 6)
 class SessionFilter:
     """The filter of sessions: `start` and `end` keep those with a request between them, both included.
 
-    `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user, `operation`
-    those with some request of that operation, whenever it was.
+    `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with any request of that user, `operation`
+    those with any request of that operation, at any time.
     """
 
     user_id: str = ""
@@ -56,10 +54,10 @@ _LATER = "s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')}"
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions in SQL over rows `s`, with their parameters.
+    """SQL conditions over rows `s`, with their parameters.
 
-    A session matches when one of its rows satisfies both `of_session` and `in_range`. The end of a matching session is
-    in such a row or in a `later` one, which began after the range; `later` is empty for a range without an end. All of
+    A session matches if one of its rows satisfies both `of_session` and `in_range`. The end of a matching session is in
+    such a row or in a `later` one, which began after the range; `later` is empty for a range without an end. All of
     these rows satisfy `since`.
     """
 

@@ -1,7 +1,7 @@
-"""Counts the sessions that match a filter, and finds those of one page.
+"""Counts the matching sessions, and finds those of one page.
 
-Sessions are ordered by their last activity, rows of `session_days` by day, and the end of a session is in its newest
-row. So the newest days that hold enough sessions hold the page.
+Sessions are ordered by their last activity, rows of `session_days` by day, and a session's end is in its newest row. So
+the newest days that hold enough sessions hold the page.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ _BY_SET = {**_ALL_ROWS, "use_index_for_in_with_subqueries": 0}
 
 @dataclass(frozen=True)
 class SessionPage:
-    """A page of sessions: `count` is the number of all matches, `hashes` are the sessions of the page, the latest
-    active first."""
+    """`count` is the number of all matches, `hashes` are the sessions of the page, the latest active first."""
 
     count: int
     hashes: Sequence[int]
@@ -52,10 +51,10 @@ class SessionPage:
 
 @dataclass(frozen=True)
 class _Extent:
-    """The extent of the matching sessions: their number, and the first and the last day of their rows.
+    """The number of matching sessions, and the first and last day of their rows.
 
-    `continued` are the hashes of those that have rows after the range, empty when they are too many; `continued_count`
-    is their number.
+    `continued` are the hashes of those that have rows after the range, empty if they are too many; `continued_count` is
+    their number.
     """
 
     count: int
@@ -71,8 +70,8 @@ class _Extent:
 
 @dataclass(frozen=True)
 class _Matches:
-    """The extent of the matching sessions with some of their `rows`, each a hash and the microsecond of the row's last
-    request; `are_all` says whether none is missing."""
+    """Matching sessions with some of their `rows`, each a hash and the microsecond of the row's last request; `are_all`
+    tells whether the rows are complete."""
 
     count: int
     first: date
@@ -93,25 +92,9 @@ class _Matches:
 
 
 @dataclass(frozen=True)
-class _Hashes:
-    hashes: list[int]
-
-
-@dataclass(frozen=True)
-class _Key:
-    session_hash: int
-    ended_at: datetime
-
-
-@dataclass(frozen=True)
 class _CountedKey:
     session_hash: int
     ended_at: datetime
-    count: int
-
-
-@dataclass(frozen=True)
-class _Count:
     count: int
 
 
@@ -220,7 +203,7 @@ SELECT count() AS count FROM (
 """
 _QUIET = "HAVING max(s.ended_at) <= {quiet_since:DateTime64(6, 'UTC')}"
 _ANY_CONTINUED = """
-SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
+SELECT s.session_hash FROM session_days AS s
 WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.ended_at > {end:DateTime64(6, 'UTC')} LIMIT 1
 """
 
@@ -248,30 +231,29 @@ def find_page(project_id: UUID, filters: SessionFilter, *, limit: int, offset: i
 
 
 def is_of_newest(filters: SessionFilter) -> bool:
-    """Returns whether the latest days are likely to hold the page, and their number can be estimated."""
+    """Whether the latest days probably hold the page, and their number can be estimated."""
     narrowed = filters.user_id or filters.operation or filters.name_pattern or filters.end
     return not (narrowed or settings.SESSION_LISTING_DELAY_MINUTES)
 
 
 def find_newest(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
-    """Returns the whole page for a filter that `is_of_newest`, or nothing. It does not need the count."""
+    """The whole page for a filter that `is_of_newest`, or nothing. It does not need the count."""
     since = _newest_days(project_id, offset + limit)
     if since is None:
         return []
     conditions = conditions_of(project_id, filters)
     params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_WINDOW.format(matching=conditions.matching))
-    [page] = visible.query(sql, params, row=_Hashes, name="sessions.newest")
-    return page.hashes if len(page.hashes) == limit else []
+    [page] = visible.query(sql, params, row=list[int], name="sessions.newest")
+    return page if len(page) == limit else []
 
 
 def _newest_days(project_id: UUID, sessions: int) -> date | None:
-    """Returns the first of the latest days that are likely to hold this many sessions; None when unknown."""
     today = datetime.now(UTC).date()
     if sessions <= _SHALLOW:
         return today - _NEWEST_DAYS
     params = {"project": project_id, "first": today - _WEEK, "until": today}
-    week = visible.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
+    week = visible.query(_OF_WEEK, params, row=int, name="sessions.week")[0]
     # Both sides are multiplied out, since an offset may be a number of any size.
     if sessions * _WEEK.days > week * _MAX_DAYS:
         return None
@@ -279,36 +261,36 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
 
 
 def is_of_past(filters: SessionFilter) -> bool:
-    """Returns whether more time has passed since the range than the range is long: then some of its sessions continued,
-    and few rows show which."""
+    """Whether the range ended longer ago than it lasted: then some of its sessions continued, and few rows show
+    which.
+    """
     if not (filters.start and filters.end) or filters.within_a_day or settings.SESSION_LISTING_DELAY_MINUTES:
         return False
     return filters.end - filters.start < datetime.now(UTC) - filters.end
 
 
 def find_continued(project_id: UUID, filters: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
-    """Returns the whole page for a filter that `is_of_past`, or nothing: sessions that continued after the last day
-    come first."""
+    """The whole page for a filter that `is_of_past`, or nothing: sessions that continued after the last day come
+    first.
+    """
     conditions = conditions_of(project_id, filters)
     sql = _PAGE.format(rows=_CONTINUED.format(matching=_HASHES.format(where=conditions.matching)))
     params = {**conditions.params, "limit": limit, "offset": offset}
-    [page] = visible.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
-    return page.hashes if len(page.hashes) == limit else []
+    [page] = visible.query(sql, params, row=list[int], name="sessions.gone_on", database_settings=_BY_SET)
+    return page if len(page) == limit else []
 
 
 def count_sessions(project_id: UUID, filters: SessionFilter) -> int:
-    """Counts the sessions for a filter that `is_of_newest` or `is_of_past`."""
     conditions = conditions_of(project_id, filters)
     sql = _COUNT.format(where=conditions.matching)
-    return visible.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[
-        0
-    ].count
+    [count] = visible.query(sql, conditions.params, row=int, name="sessions.count", database_settings=_ALL_ROWS)
+    return count
 
 
 def _any_continued(project_id: UUID, filters: SessionFilter) -> bool:
-    """Returns whether any session continued after the range. Most ranges end now, so mostly none did."""
+    """Whether any session continued after the range. Most ranges end now, so mostly none did."""
     params = conditions_of(project_id, filters).params
-    return bool(visible.query(_ANY_CONTINUED, params, row=_Key, name="sessions.went_on"))
+    return bool(visible.query(_ANY_CONTINUED, params, row=int, name="sessions.went_on"))
 
 
 def _extent(table: str, where: str, conditions: Conditions) -> _Extent:
@@ -337,8 +319,6 @@ def _range(conditions: Conditions) -> _Extent:
 
 
 def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int, *, margin: int = 1) -> SessionPage:
-    """Reads days back from the latest until the page is full: at first `margin` times as many as an even spread of the
-    sessions needs."""
     needed = min(offset + limit, extent.count)
     if offset >= extent.count:
         return SessionPage(extent.count, [])
@@ -360,24 +340,22 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int,
         since = max(extent.last - timedelta(days=min(window, extent.days) - 1), extent.first)
         here = {**params, "since": since}
         [page] = visible.query(
-            _PAGE.format(rows=rows), here, row=_Hashes, name="sessions.page", database_settings=found
+            _PAGE.format(rows=rows), here, row=list[int], name="sessions.page", database_settings=found
         )
-        if window >= extent.days or (page.hashes and offset + len(page.hashes) >= needed):
-            return SessionPage(extent.count, page.hashes)
+        if window >= extent.days or (page and offset + len(page) >= needed):
+            return SessionPage(extent.count, page)
         window *= _WIDER
 
 
 def _after_range(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> Sequence[int]:
-    """Returns the page among the sessions that continued after the last day of the range; fewer than `limit` when it is
-    not there."""
     params = {**conditions.params, "continued": extent.continued, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_AFTER_RANGE)
-    return visible.query(sql, params, row=_Hashes, name="sessions.after_range")[0].hashes
+    return visible.query(sql, params, row=list[int], name="sessions.after_range")[0]
 
 
 def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:
-    """Returns a page from all rows of the matching sessions: for conditions that no single row decides, or that cost
-    more otherwise."""
+    """A page from all rows of the matching sessions: for conditions that no single row decides, or that cost more
+    otherwise."""
     params = {
         **conditions.params,
         "since": conditions.params.get("start_day", _FIRST_DAY),
@@ -394,5 +372,5 @@ def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:
     if keys or not offset:
         return SessionPage(keys[0].count if keys else 0, [key.session_hash for key in keys])
     sql = _GROUPED_COUNT.format(matching=matching, having=having)
-    count = visible.query(sql, params, row=_Count, name="sessions.grouped_count")[0].count
+    count = visible.query(sql, params, row=int, name="sessions.grouped_count")[0]
     return SessionPage(count, [])

@@ -1,5 +1,3 @@
-"""Lists the requests of one session in the order they were made."""
-
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
@@ -28,15 +26,7 @@ class _Day:
 
 
 @dataclass(frozen=True)
-class _Key:
-    ts: datetime
-    request_id: UUID
-
-
-@dataclass(frozen=True)
 class _Stretch:
-    """A range of time that contains a whole page of requests; `offset` requests of the range come before the page."""
-
     start: datetime
     end: datetime
     offset: int
@@ -70,10 +60,10 @@ _ORDER = "ORDER BY r.ts, r.request_id LIMIT {limit:UInt64} OFFSET {offset:UInt64
 def list_session_requests(
     project_id: UUID, session_id: str, *, limit: int, offset: int
 ) -> tuple[int, list[RequestRow]] | None:
-    """Returns the number of the session's requests and one page of them; None when there is no such session.
+    """The number of the session's requests and one page of them; None if there is no such session.
 
-    A session of weeks lies scattered over all rows of its project. How many requests it had on each day tells which
-    days the page is on, and only those are read.
+    A long session is scattered over all rows of its project. Its requests per day tell which days the page is on, and
+    only those are read.
     """
     params = {"project": project_id, "session": session_id}
     days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
@@ -90,7 +80,7 @@ def list_session_requests(
 def list_requests_after(
     project_id: UUID, session_id: str, *, after: RequestCursor | None, limit: int
 ) -> list[RequestRow] | None:
-    """Returns the session's requests after the cursor, the earliest first; None when there is no such session."""
+    """The requests after the cursor, the earliest first; None if there is no such session."""
     params = {"project": project_id, "session": session_id}
     days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
     if not days:
@@ -108,7 +98,6 @@ def list_requests_after(
 
 
 def find_neighbour(project_id: UUID, request: RequestRow, *, later: bool) -> RequestCursor | None:
-    """Returns the request before or after this one in its session, or in the log when it has no session."""
     params: dict[str, Any] = {"project": project_id, "ts": request.ts, "request": request.request_id}
     where = "r.project_id = {project:UUID}"
     if request.session_id:
@@ -116,13 +105,13 @@ def find_neighbour(project_id: UUID, request: RequestRow, *, later: bool) -> Req
         where += " AND r.session_id = {session:String} AND " + _TOWARDS[later]
         params["far"] = _far_end(params, request.ts, later=later)
     sql = f"SELECT r.ts AS ts, r.request_id AS request_id FROM requests AS r WHERE {where} AND {_BESIDE[later]}"
-    found = visible.query(sql, params, row=_Key, name="session_requests.neighbour")
-    return RequestCursor(found[0].ts, found[0].request_id) if found else None
+    found = visible.query(sql, params, row=RequestCursor, name="session_requests.neighbour")
+    return found[0] if found else None
 
 
 def _far_end(params: Mapping[str, Any], ts: datetime, *, later: bool) -> datetime:
-    """Returns the first time, going up or down from `ts`, by which the session is sure to have another request; `ts`
-    itself when that can only be one of the same microsecond."""
+    """The first time, going up or down from `ts`, by which the session certainly has another request; `ts` itself if
+    only one of the same microsecond is possible."""
     days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
     if later:
         return next((day.ended_at for day in days if day.ended_at > ts), ts)
@@ -137,7 +126,7 @@ def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:
 def _deep(params: dict[str, Any]) -> list[RequestRow]:
     """Reads the page's keys from narrow columns first, then all columns from its first key to its last."""
     sql = f"SELECT r.ts AS ts, r.request_id AS request_id {_ROWS} {_ORDER}"
-    keys = visible.query(sql, params, row=_Key, name="session_requests.keys")
+    keys = visible.query(sql, params, row=RequestCursor, name="session_requests.keys")
     if not keys:
         return []
     first, last = keys[0], keys[-1]
@@ -146,7 +135,6 @@ def _deep(params: dict[str, Any]) -> list[RequestRow]:
 
 
 def _locate(days: Sequence[_Day], offset: int, limit: int) -> _Stretch | None:
-    """Returns the days that contain the page; None when the session ends before the page."""
     reached = list(accumulate(day.requests for day in days))
     first = bisect_right(reached, offset)
     if first == len(days):

@@ -1,5 +1,4 @@
-"""Sums the cost of the requests of a project, of sessions, of teams, of API keys and of users. `hasty` is that of
-`client.query`."""
+"""Sums costs of a project, sessions, teams, API keys and users. `hasty` is that of `client.query`."""
 
 from __future__ import annotations
 
@@ -18,26 +17,19 @@ NEVER = datetime(2299, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class _Spend:
-    cost_usd: Decimal
-
-
-@dataclass(frozen=True)
-class _CallerSpend:
     id: str
     cost_usd: Decimal
 
 
-@dataclass(frozen=True)
-class _SessionSpend:
-    session_id: str
-    cost_usd: Decimal
-
+# The rollups may lack the requests of the last minute, and a request is written down when it ends. So hours come from
+# them only when they have been over for longer than a request may take.
+_LAG = timedelta(hours=1)
 
 # Whole hours come from the rollup, the requests after the last of them from the rows.
 _PROJECT = """
 SELECT sum(cost_usd) AS cost_usd
 FROM (
-    SELECT sum(h.cost_usd) AS cost_usd FROM requests_hourly AS h
+    SELECT sum(h.cost_usd) AS cost_usd FROM spend_hourly AS h
     WHERE h.project_id = {project:UUID} AND h.hour >= {start:DateTime('UTC')} AND h.hour < {whole:DateTime('UTC')}
     UNION ALL
     SELECT sum(toDecimal128(r.cost_usd, 10)) FROM requests AS r
@@ -51,7 +43,7 @@ FROM (
 """
 # Each session is summed up to its own time and after another one, in microseconds.
 _SESSIONS = """
-SELECT session_id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
+SELECT session_id AS id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
 FROM requests AS r
 WHERE r.project_id = {project:UUID} AND r.session_id IN {sessions:Array(String)}
     AND (
@@ -87,7 +79,7 @@ GROUP BY id
 _KEYS = _CALLERS.replace("COLUMN", "api_key_id").replace("ROLLUP", "spend_hourly")
 _TEAMS = _CALLERS.replace("COLUMN", "team_id").replace("ROLLUP", "spend_hourly")
 _USERS = _CALLERS.replace("COLUMN", "user_id").replace("ROLLUP", "users_hourly")
-# The rollup has every request from the moment that it is stored, so that no row is needed beside whole hours.
+# For a page: the rollup alone, which lacks the requests of the last half minute.
 _KEYS_OF_TEAM = """
 SELECT toString(h.api_key_id) AS id, sum(h.cost_usd) AS cost_usd FROM spend_hourly AS h
 WHERE h.project_id = {project:UUID} AND h.team_id = {team:UInt64}
@@ -106,15 +98,14 @@ def project_spend(
     beyond: tuple[datetime, datetime] | None = None,
     hasty: bool = True,
 ) -> Decimal:
-    """Returns the cost in US dollars of the requests that arrived from `start`, a full hour, up to but not including
-    `until`.
+    """The cost in US dollars of the requests that arrived from `start`, a full hour, up to but not including `until`.
 
-    The requests between the two times of `beyond` are added; `beyond` begins at `until` or later.
+    Adds the requests between the two times of `beyond`, which begins at `until` or later.
     """
-    whole = max(start, until.replace(minute=0, second=0, microsecond=0))
+    whole = max(start, _whole(until))
     after, end = beyond or (until, until)
     params = {"project": project_id, "start": start, "whole": whole, "until": until, "beyond": after, "end": end}
-    return client.query(_PROJECT, params, row=_Spend, name="spend.project", hasty=hasty)[0].cost_usd
+    return client.query(_PROJECT, params, row=Decimal, name="spend.project", hasty=hasty)[0]
 
 
 def session_spends(
@@ -124,8 +115,8 @@ def session_spends(
     beyond: Mapping[str, datetime] | None = None,
     hasty: bool = True,
 ) -> Mapping[str, Decimal]:
-    """Returns the cost in US dollars by session, of the requests that arrived before the session's time in `until` or
-    after the one in `beyond`. Sessions without such requests are left out."""
+    """The cost in US dollars by session, of requests that arrived before the session's time in `until` or after the one
+    in `beyond`. Leaves out sessions without such requests."""
     if not until:
         return {}
     after = beyond or dict.fromkeys(until, NEVER)
@@ -135,37 +126,37 @@ def session_spends(
         "until": [_micros(time) for time in until.values()],
         "beyond": [_micros(after[session_id]) for session_id in until],
     }
-    rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions", hasty=hasty)
-    return {row.session_id: row.cost_usd for row in rows}
+    rows = client.query(_SESSIONS, params, row=_Spend, name="spend.sessions", hasty=hasty)
+    return {row.id: row.cost_usd for row in rows}
 
 
 def key_spends(
     project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
 ) -> Mapping[Id, Decimal]:
-    """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that arrived
-    before the first time of the key's range or after the second. Keys without such requests are left out."""
+    """The cost in US dollars by API key, of requests between the two `limits`, full hours, that arrived before the
+    first time of the key's range or after the second. Leaves out keys without such requests."""
     return _caller_spends(_KEYS, "spend.api_keys", project_id, ranges, limits, hasty=hasty)
 
 
 def team_spends(
     project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
 ) -> Mapping[Id, Decimal]:
-    """Returns the same as `key_spends` by team: the requests of keys while they belonged to it."""
+    """As `key_spends`, by team: the requests of keys while they belonged to it."""
     return _caller_spends(_TEAMS, "spend.teams", project_id, ranges, limits, hasty=hasty)
 
 
 def team_key_spends(project_id: UUID, team_id: int, limits: Range) -> Mapping[int, Decimal]:
-    """Returns the cost in US dollars by API key, of the requests between the two `limits`, full hours, that came while
-    the key belonged to the team."""
+    """The cost in US dollars by API key, of requests between the two `limits`, full hours, while the key belonged to
+    the team."""
     params = {"project": project_id, "team": team_id, "start": limits[0], "end": limits[1]}
-    rows = client.query(_KEYS_OF_TEAM, params, row=_CallerSpend, name="spend.keys_of_team")
+    rows = client.query(_KEYS_OF_TEAM, params, row=_Spend, name="spend.keys_of_team")
     return {int(row.id): row.cost_usd for row in rows}
 
 
 def user_spends(
     project_id: UUID, ranges: Mapping[Id, Range], limits: Range, *, hasty: bool = True
 ) -> Mapping[Id, Decimal]:
-    """Returns the same as `key_spends` by user."""
+    """As `key_spends`, by user."""
     return _caller_spends(_USERS, "spend.users", project_id, ranges, limits, hasty=hasty)
 
 
@@ -176,7 +167,7 @@ def _caller_spends(
         return {}
     start, end = limits
     until = [min(max(start, first), end) for first, _ in ranges.values()]
-    whole = [max(start, time.replace(minute=0, second=0, microsecond=0)) for time in until]
+    whole = [max(start, _whole(time)) for time in until]
     by_text = {str(caller): caller for caller in ranges}
     params = {
         "project": project_id,
@@ -188,8 +179,13 @@ def _caller_spends(
         "until": [_micros(time) for time in until],
         "beyond": [_micros(max(second, time)) for (_, second), time in zip(ranges.values(), until, strict=True)],
     }
-    rows = client.query(sql, params, row=_CallerSpend, name=name, hasty=hasty)
+    rows = client.query(sql, params, row=_Spend, name=name, hasty=hasty)
     return {by_text[row.id]: row.cost_usd for row in rows}
+
+
+def _whole(until: datetime) -> datetime:
+    over = min(until, datetime.now(UTC)) - _LAG
+    return over.replace(minute=0, second=0, microsecond=0)
 
 
 def _micros(time: datetime) -> int:

@@ -1,5 +1,3 @@
-"""Lists the spans and logs of a session, or of traces, in the order of their times."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +20,6 @@ _KEY = "DropDate, toStartOfFiveMinutes(Timestamp), ServiceName, Timestamp, Recor
 
 
 def keyed_by(keys: str, condition: str) -> str:
-    """Returns the condition for records whose keys, in the table `keys`, meet another condition."""
     return f"ProjectId = {{project:UUID}} AND ({_KEY}) IN (SELECT {_KEY} FROM {keys} WHERE {condition})"
 
 
@@ -31,7 +28,6 @@ def _keys(table: str, condition: str) -> str:
 
 
 def _rows(columns: str, table: str, *keys: str) -> str:
-    """Returns the query of the first records that one of the queries of keys names."""
     named = " UNION ALL ".join(f"({query})" for query in keys)
     return f"SELECT {columns} FROM {table} WHERE ProjectId = {{project:UUID}} AND ({_KEY}) IN ({named}) {_FIRST}"
 
@@ -51,7 +47,7 @@ _TIMELINE_LOGS = _rows(_LOG, "otel_logs", _keys("otel_session_logs", _OF_SESSION
 
 
 def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
-    """Returns the first 500 spans that name the session: those that applications sent, and the gateway's own."""
+    """The first 500 spans that name the session: the applications', and the gateway's own."""
     stored, requests = visible.both_visible(
         project_id,
         partial(_ask, _SESSION_SPANS, project_id, {"session": session_id}, SpanRow, "telemetry.spans"),
@@ -61,12 +57,11 @@ def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
 
 
 def trace_spans(project_id: UUID, trace_ids: Sequence[str]) -> list[SpanRow]:
-    """Returns the first 500 spans of these traces that are stored, which the gateway's own are not."""
+    """The first 500 stored spans of these traces; the gateway's own are not stored."""
     return _ask(_TRACE_SPANS, project_id, {"traces": trace_ids}, SpanRow, "telemetry.trace_spans") if trace_ids else []
 
 
 def first_spans(stored: Sequence[SpanRow], derived: Sequence[SpanRow]) -> list[SpanRow]:
-    """Returns the first 500 of all these spans, in the order of their times."""
     # A release that is rolled back stores the spans of a batch that this one has begun to ship.
     known = {_place(row) for row in stored}
     return sorted([*stored, *(row for row in derived if _place(row) not in known)], key=_place)[:MAX_RECORDS]
@@ -77,17 +72,17 @@ def _place(row: SpanRow) -> tuple[str, str]:
 
 
 def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
-    """Returns the first 500 log records that name the session."""
+    """The first 500."""
     return _ask(_SESSION_LOGS, project_id, {"session": session_id}, LogRow, "telemetry.logs")
 
 
 def trace_logs(project_id: UUID, trace_ids: Sequence[str]) -> list[LogRow]:
-    """Returns the first 500 log records of these traces."""
+    """The first 500."""
     return _ask(_TRACE_LOGS, project_id, {"traces": trace_ids}, LogRow, "telemetry.trace_logs")
 
 
 def session_and_trace_logs(project_id: UUID, session_id: str, trace_ids: Sequence[str]) -> list[LogRow]:
-    """Returns the first 500 log records that name the session or belong to one of the traces."""
+    """The first 500."""
     named = {"session": session_id, "traces": trace_ids}
     return _ask(_TIMELINE_LOGS, project_id, named, LogRow, "telemetry.timeline_logs")
 

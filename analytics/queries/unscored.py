@@ -1,5 +1,3 @@
-"""Finds the requests with an attribute from which no score has been made yet."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,8 +12,6 @@ _ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """A request without a score; `value` is the text of its attribute."""
-
     request_id: UUID
     ts: datetime
     value: str

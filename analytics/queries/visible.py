@@ -1,8 +1,8 @@
-"""Runs the queries that show requests and sessions, without the sessions whose deletion is still under way.
+"""Runs the queries that show requests and sessions, without the sessions that are being deleted.
 
-A deletion is stored in the SQL database and carried out within seconds. In between nobody sees the session: each query
-names the rows of each table that the store leaves out. Sums of cost and tokens read all rows, by
-`analytics.clickhouse.client`: a deletion never changes them.
+A deletion is stored in the SQL database and carried out within seconds. In between the session is hidden: each query
+names the rows of each table to leave out. Sums of cost and tokens read all rows, by `analytics.clickhouse.client`: a
+deletion never changes them.
 """
 
 from __future__ import annotations
@@ -11,19 +11,14 @@ from collections.abc import Callable, Mapping
 from contextvars import Context, ContextVar, copy_context
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.parallel import both
 from analytics.scores import selectors
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-    from msgspec import Struct
-
-    Row = TypeVar("Row", bound=DataclassInstance | Struct)
-
+Row = TypeVar("Row")
 First = TypeVar("First")
 Second = TypeVar("Second")
 
@@ -40,28 +35,26 @@ def query(
     name: str,
     database_settings: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """Runs `client.query` with the rows of sessions under deletion left out; the query has a parameter `project`."""
+    """As `client.query`, without sessions under deletion; the query has a parameter `project`."""
     settings = {**_hidden(params["project"]), **(database_settings or {})}
     return client.query(sql, params, row=row, name=name, database_settings=settings)
 
 
 def both_visible(project_id: UUID, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """Runs `both` with the same hidden sessions for the two functions, which may not use the SQL database
-    themselves."""
+    """As `both`, with the same hidden sessions for both functions, which must not use the SQL database themselves."""
     context = looked_up(project_id)
     return both(partial(context.copy().run, first), partial(context.run, second))
 
 
 def looked_up(project_id: UUID) -> Context:
-    """Returns a context in which queries leave out sessions under deletion, for threads without an SQL connection."""
+    """A context in which queries leave out sessions under deletion, for threads without an SQL connection."""
     context = copy_context()
     context.run(_known.set, (project_id, _hidden(project_id)))
     return context
 
 
 def _hidden(project_id: UUID) -> Mapping[str, str]:
-    """Returns the settings of a query that hide sessions. Nearly always there are none, which lets the store use its
-    short cuts."""
+    """The settings that hide sessions. Nearly always there are none, which lets the store use its short cuts."""
     known = _known.get()
     if known and known[0] == project_id:
         return known[1]
@@ -70,12 +63,12 @@ def _hidden(project_id: UUID) -> Mapping[str, str]:
 
 
 def _filters(sessions: Mapping[str, datetime]) -> str:
-    """Returns the setting's value, a map of table to condition. Ids are in hexadecimal, so that none needs escaping."""
+    """The setting's value, a map of table to condition. Ids are in hexadecimal, so that none needs escaping."""
     hashes = ", ".join(f"cityHash64(unhex('{session_id.encode().hex()}'))" for session_id in sessions)
     until = ", ".join(f"toInt64({_micros(moment)})" for moment in sessions.values())
 
     def later(time: str, session: str) -> str:
-        """Returns the condition that a row is newer than its session's deletion, and therefore visible."""
+        """The condition that a row is newer than its session's deletion, and therefore visible."""
         return f"toUnixTimestamp64Micro({time}) > transform({session}, [{hashes}], [{until}], toInt64(-1))"
 
     seen = _seen(later)
@@ -83,7 +76,6 @@ def _filters(sessions: Mapping[str, datetime]) -> str:
 
 
 def _seen(later: Callable[[str, str], str]) -> Mapping[str, str]:
-    """Returns the condition of visible rows by table. `later(time, hash)` is true after that session's deletion."""
     request = later("ts", "cityHash64(session_id)")
     record = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, TimelineSessionIds)"
     record_key = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, SessionIds)"

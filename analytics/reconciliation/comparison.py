@@ -1,8 +1,8 @@
 """Compares a rollup with the requests from which it was made.
 
-Both sides are reduced to a few figures a unit: the sums, the extremes, and two checksums that also change when figures
-are under a wrong key. They do not depend on whether parts have been merged. States of percentiles and of distinct
-counts are not compared, since merging in another order gives other bytes for the same answer.
+Both sides are reduced to a few figures per unit: sums, extremes, and two checksums that also change if figures are
+under a wrong key. None depends on whether parts have been merged. States of percentiles and distinct counts are not
+compared: another merge order gives other bytes for the same answer.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.clickhouse.late_figures import settle
 from analytics.clickhouse.rollups import Column, Rollup
 from analytics.reconciliation.units import Unit
 
@@ -41,8 +42,11 @@ class Figures:
 def differing(
     rollup: Rollup, project_id: UUID, units: Sequence[Unit], condition: bool = False, **persons: Any
 ) -> list[date]:
-    """Returns the days of expiry among `units` where the rollup differs. With `condition` only rows that name the
-    sessions and users given are compared."""
+    """Returns the days of expiry at which the rollup differs.
+
+    `condition` restricts the comparison to rows that name the given sessions and users.
+    """
+    settle()
     return _differences(
         _figures(rollup, _own(rollup, condition), project_id, units, persons),
         _figures(rollup, _raw(rollup, condition), project_id, units, persons),
@@ -50,7 +54,6 @@ def differing(
 
 
 def scope(project_id: UUID, units: Sequence[Unit]) -> dict[str, Any]:
-    """Returns the parameters of `Rollup.select_again`."""
     return {
         "project": project_id,
         "units": [unit.day.isoformat() for unit in units],

@@ -1,16 +1,15 @@
 """Finds requests that are stored more than once, and removes all of their rows but one.
 
-The token of a batch normally prevents duplicates. But a table that an upgrade made anew knows no earlier tokens, so
-that a batch is stored again when its shipper did not learn, right before the upgrade, that it was stored.
+A batch's token normally prevents duplicates. But a table recreated by an upgrade knows no earlier tokens, so a batch is
+stored again if its shipper did not learn, right before the upgrade, that it was stored.
 
-A row to be removed is named by its place in its part. If a merge moves the row between the two statements, the place is
-gone and nothing is removed until the next run.
+A row to remove is named by its place in its part. If a merge moves the row between the two statements, nothing is
+removed until the next run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
 
@@ -22,11 +21,6 @@ TABLES = ("requests", "payloads")
 
 _PLACE = "concat(_part, ' ', toString(_part_offset))"
 _MAX_AT_ONCE = 5_000
-
-
-@dataclass(frozen=True)
-class _Day:
-    day: date
 
 
 _OF_UNITS = """project_id = {project:UUID}
@@ -47,15 +41,13 @@ SELECT place FROM (
 
 
 def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[date]:
-    """Returns the UTC days among those of `units` on which some request is stored more than once."""
     sql = _DAYS.format(table=table, where=_OF_UNITS)
     name = f"reconciliation.doubled.{table}"
-    found = client.query(sql, scope(project_id, units), row=_Day, name=name, database_settings=LIMITS, fresh=(table,))
-    return [row.day for row in found]
+    return client.query(sql, scope(project_id, units), row=date, name=name, database_settings=LIMITS, fresh=(table,))
 
 
 def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
-    """Removes all rows of each request but one; returns False when some are left."""
+    """Returns False if duplicates are left."""
     unit = Unit(day, day, day, 0)
     sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MAX_AT_ONCE)
     found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS, fresh=(table,))

@@ -1,7 +1,7 @@
-"""One repair of a project's figures at a time: two that delete and insert the same rows would count them twice.
+"""Serialises repairs of a project's figures: two that delete and insert the same rows would count them twice.
 
-The lease is a row in the SQL database, taken by a conditional update, so that it excludes workers on other hosts too.
-It expires, so that a holder that was killed blocks repairs for some minutes only.
+The lease is a row in the SQL database, taken by a conditional update, so it excludes workers on other hosts too. It
+expires, so that a killed holder blocks repairs only for some minutes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LOOK_EVERY_SECONDS = 0.1
 
 @contextmanager
 def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[Callable[[], None]]:
-    """Takes the repair lease of a project and yields a function that renews it.
+    """Takes the lease and yields a function that renews it.
 
-    Raises RepairBusyError when another holder has it for longer than `wait_seconds`; the function raises it when the
-    lease expired and another holder took it.
+    Raises RepairBusyError after `wait_seconds` if another holder has the lease. The function raises it if the lease
+    expired and another holder took it.
     """
     holder = uuid.uuid4()
     deadline = time.monotonic() + wait_seconds

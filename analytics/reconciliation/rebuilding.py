@@ -1,7 +1,7 @@
 """Rebuilds rows of a rollup from its requests, and compares the result with them.
 
-Nothing stops records from arriving between the steps. Such a record is counted twice or not at all, which the
-comparison detects, and the rows are rebuilt once more. Days that are over receive next to no records.
+Records may arrive between the steps, and are then counted twice or not at all. The comparison detects this, and the
+rows are rebuilt once more. Past days receive next to no records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INSERT = {**LIMITS, "insert_deduplicate": 0, "max_partitions_per_insert_block":
 
 
 def rebuild(rollup: Rollup, project_id: UUID, unit: Unit) -> bool:
-    """Rebuilds all rows of a unit; returns False when they still differ after some tries."""
+    """Returns False if the rows still differ after several tries."""
     return _until_equal(rollup, project_id, [unit], condition=False, persons={})
 
 
@@ -37,8 +37,10 @@ def rebuild_persons(
     users: Sequence[str],
     known_to_differ: bool = False,
 ) -> bool:
-    """Rebuilds the rows that name one of the sessions or users; returns False when they still differ after some
-    tries."""
+    """Rebuilds only rows that name one of the sessions or users.
+
+    Returns False if they still differ after several tries.
+    """
     persons = {"sessions": list(sessions), "users": list(users)}
     if known_to_differ:
         _replace(rollup, {**scope(project_id, units), **persons}, condition=True)

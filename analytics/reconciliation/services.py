@@ -1,5 +1,3 @@
-"""Compares every rollup with its requests, and rebuilds the days that differ."""
-
 from __future__ import annotations
 
 import logging
@@ -24,8 +22,9 @@ _REQUESTS_AT_ONCE = 250_000
 
 @dataclass(frozen=True)
 class Difference:
-    """Figures that differed from their requests, or requests that were stored twice, of the days `first` to `last`.
-    `equal` tells whether the difference has been repaired."""
+    """Wrong figures, or requests that were stored twice, of the days `first` to `last`. `equal`: it has been
+    repaired.
+    """
 
     project_id: UUID
     table: str
@@ -45,7 +44,6 @@ class Report:
 
     @property
     def remaining(self) -> int:
-        """Returns the number of differences that were not repaired."""
         return sum(not difference.equal for difference in self.differences)
 
 
@@ -56,11 +54,9 @@ def reconcile(
     dry_run: bool = False,
     now: datetime | None = None,
 ) -> Report:
-    """Reconciles every rollup of the projects (None for all), for the days that are over, of the last `days` (None for
-    all).
+    """Reconciles all rollups of the projects (None for all) on past days, of the last `days` (None for all).
 
-    A dry run only compares. Raises AnalyticsUnavailableError and AnalyticsLimitError; repairs that were done by then
-    stay.
+    A dry run only compares. Raises AnalyticsUnavailableError and AnalyticsLimitError; finished repairs stay.
     """
     moment = now or datetime.now(UTC)
     since = (moment - timedelta(days=days)).date() if days is not None else _LONG_AGO
@@ -95,7 +91,7 @@ def _reconcile_project(
 
 
 def _remove(project_id: UUID, table: str, day: date, *, dry_run: bool) -> Difference:
-    """Removes duplicates before the rollups are compared, since these count stored rows."""
+    """Runs before the comparison, because rollups count stored rows."""
     logger.warning("requests.doubled table=%s project_id=%s day=%s", table, project_id, day)
     if dry_run:
         return Difference(project_id, table, day, day, equal=False)
@@ -106,7 +102,6 @@ def _remove(project_id: UUID, table: str, day: date, *, dry_run: bool) -> Differ
 def _reconcile_abandoned(
     project_id: UUID, rollups: Sequence[Rollup], units: Sequence[Unit], *, dry_run: bool
 ) -> Iterator[Difference]:
-    """Reconciles the figures of requests that are not stored any more."""
     for rollup in rollups:
         for unit in list_abandoned(rollup.table, project_id, units):
             yield _settle(project_id, rollup, unit, dry_run=dry_run)

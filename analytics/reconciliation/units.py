@@ -1,5 +1,3 @@
-"""Lists the units to compare: the days of expiry of a project's requests, with the days on which those were made."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +13,7 @@ _GRACE = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Unit:
-    """The requests of one project with one day of expiry: their number, and the days `first` to `last` (UTC) on which
-    they were made.
+    """The requests of a project with one day of expiry: their number, and their days `first` to `last` (UTC).
 
     A unit covers whole days, so a record that arrives late belongs to the unit of its day.
     """
@@ -27,18 +24,7 @@ class Unit:
     requests: int
 
     def is_closed(self, now: datetime) -> bool:
-        """Returns whether no more records can arrive: the unit's last day has been over for a while."""
         return self.last < (now - _GRACE).date()
-
-
-@dataclass(frozen=True)
-class _Project:
-    project_id: UUID
-
-
-@dataclass(frozen=True)
-class _Day:
-    day: date
 
 
 _NEVER = date(1970, 1, 1)
@@ -61,19 +47,20 @@ GROUP BY drop_date HAVING last >= {since:Date} ORDER BY drop_date
 
 
 def list_projects() -> list[UUID]:
-    return [found.project_id for found in client.query(_PROJECTS, {}, row=_Project, name="reconciliation.projects")]
+    return client.query(_PROJECTS, {}, row=UUID, name="reconciliation.projects")
 
 
 def list_units(project_id: UUID, since: date) -> list[Unit]:
-    """Returns the units with a request made on `since` or later."""
     return client.query(
         _UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units", fresh=("requests",)
     )
 
 
 def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[Unit]:
-    """Returns the days of expiry, within those of the closed `units`, that a rollup has figures for but no requests.
-    Later days may belong to a day that is just beginning."""
+    """Returns days of expiry that have figures in the rollup but no requests.
+
+    Days after the last closed unit are left out: they may belong to a day that is just beginning.
+    """
     if not units:
         return []
     sql = _ABANDONED.format(table=table)
@@ -81,12 +68,12 @@ def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[
         "project": project_id,
         "last": max(unit.day for unit in units).isoformat(),
     }
-    found = client.query(sql, values, row=_Day, name="reconciliation.abandoned", fresh=(table, "requests"))
-    return [Unit(day.day, _NEVER, _NEVER, 0) for day in found]
+    found = client.query(sql, values, row=date, name="reconciliation.abandoned", fresh=(table, "requests"))
+    return [Unit(day, _NEVER, _NEVER, 0) for day in found]
 
 
 def in_portions(units: Iterable[Unit], *, max_requests: int) -> Iterator[Sequence[Unit]]:
-    """Yields groups of units, in order, of at most this many requests; a larger unit forms its own group."""
+    """Groups units in order, up to `max_requests` each; a larger unit forms its own group."""
     portion: list[Unit] = []
     for unit in units:
         if portion and sum(one.requests for one in portion) + unit.requests > max_requests:

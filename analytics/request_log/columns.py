@@ -1,5 +1,3 @@
-"""The columns of the request log, grouped by their use. They are made from the declaration of the record."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,6 @@ _HINTS = get_type_hints(RequestRecord, include_extras=True)
 
 
 def declared(record: type[RequestRecord]) -> dict[str, Column]:
-    """Returns the columns of a record's fields. Raises TypeError for a field without one."""
     hints = get_type_hints(record, include_extras=True)
     return {name: _column(name, *get_args(hints[name])) for name in record.__struct_fields__}
 
@@ -33,7 +30,6 @@ RECORDED = declared(RequestRecord)
 
 
 def _plain(value: type, *types: str) -> tuple[str, ...]:
-    """Returns the columns of these types whose field is a plain `value`."""
     return tuple(
         name for name, column in RECORDED.items() if column.type in types and get_args(_HINTS[name])[0] is value
     )
@@ -54,9 +50,12 @@ MONEY = _plain(str, "Decimal(18, 10)")
 
 INGESTED = (
     "project_id", "request_id", "ts", "outcome", *IDS, *TEXTS, *NUMBERS, *FLAGS, *MONEY, "attempts", "attributes",
-    "spans_derived", "prompt", "completion", "request", "response",
+    "spans_derived", "prompt", "completion", "request", "response", "shared", "shared_at", "shared_bytes", "opening",
 )  # fmt: skip
 """The columns of the table `ingest`, in the order in which the shipper sends them."""
+
+TEXTS_KEPT_DAYS = 90
+"""Texts are kept for as many days at most, as the views of `ingest` say too."""
 
 NO_ID = UUID(int=0)
 NO_MONEY = "0"
@@ -66,7 +65,9 @@ DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(NUMBERS, 0),
     **dict.fromkeys((*FLAGS, "spans_derived"), False),
     **dict.fromkeys(MONEY, NO_MONEY),
-    **dict.fromkeys(("attempts", "prompt", "completion", "request", "response"), b""),
+    **dict.fromkeys(("attempts", "prompt", "completion", "request", "response", "opening"), b""),
+    **dict.fromkeys(("shared_at", "shared_bytes"), 0),
+    "shared": (),
     "attributes": {},
     "operation": "chat",
 }
@@ -77,12 +78,12 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def rows_of(columns: Columns) -> int:
-    """Returns the number of rows; no column means none, because the id of a request has no default."""
+    """Returns 0 without columns: the request's id has no default, so every row would have it."""
     return len(columns["request_id"]) if columns else 0
 
 
 def values_of(columns: Columns, name: str) -> Sequence[Any]:
-    """Returns the values of a column, which may be missing."""
+    """Returns default values for a missing column."""
     return columns[name] if name in columns else [DEFAULTS[name]] * rows_of(columns)
 
 

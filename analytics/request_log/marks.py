@@ -1,4 +1,4 @@
-"""What the attributes of a record say of headers that the log does not keep, for requests with a managed prompt."""
+"""Attributes of a record that stand for headers which the log does not keep, for requests with a managed prompt."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a request of the service itself names the request or the item whose texts it quotes.
+"""How a request of the service itself names the request or item whose texts it quotes.
 
-What a judge grades and what an experiment asks again has the texts of somebody else's request in it: a deletion of that
-one finds them by these attributes. Clients choose attributes too, so that only those of these sources count.
+A judge's or an experiment's request contains texts of another request, whose deletion finds it by these attributes.
+Clients choose attributes too, so they count only for these sources.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The record of a request: what the request log keeps of it.
 
-The declaration of the record is the table of the log's columns: `columns` makes from it what the shipper inserts and
-what an anonymised request keeps, and `analytics.queries.requests` what is read. A test compares the tables of the store
-with it (`tests/analytics/test_log_columns.py`).
+The record's declaration defines the log's columns: `columns` derives from it what the shipper inserts and what an
+anonymised request keeps, and `analytics.queries.requests` what is read. A test compares the store's tables with it
+(`tests/analytics/test_log_columns.py`).
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ BATCH = "batch"
 
 
 class Operation(StrEnum):
-    """The client protocols of requests. Their order is that of their numbers in the table of requests in flight, so a
-    further one goes to the end."""
+    """The client protocols. Append only: their order numbers them in the table of requests in flight."""
 
     CHAT = "chat"
     RESPONSES = "responses"
@@ -72,13 +71,13 @@ class Operation(StrEnum):
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
+    """One call to one provider. `status` is the provider's HTTP status, 0 without one; times are in ms.
 
-    `offset_us` is when it began, in microseconds from the request's arrival. `deployment` is the integration of the
-    provider, by name, where the project has to choose among several.
+    `offset_us` is the start in microseconds since the request's arrival. `deployment` is the name of the provider's
+    integration, if the project has several.
 
-    Tokens and cost are those that the provider bills for this call: of the one that answered, and of one that failed
-    after it had counted. `cost_usd` is empty when nothing is billed or the price is unknown.
+    Tokens and cost are those that the provider bills for this call, also for a failed one that was billed. `cost_usd`
+    is empty when nothing is billed or the price is unknown.
     """
 
     provider: str
@@ -96,19 +95,19 @@ class AttemptRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The columns that are recorded, stored and read with the same name and value.
 
-    A column that is added here, with the number of its migration, is in the record, in the tables, in the row of the
-    shipper, in the row that queries read and, unless its type says otherwise, in that of an anonymised request
-    (CONTRIBUTING.md, "Adding a log column").
+    A column added here, with its migration's number, is in the record, the tables, the shipper's row, the row that
+    queries read and, unless its type says otherwise, the row of an anonymised request (CONTRIBUTING.md, "Adding a log
+    column").
 
     Token counts follow `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones;
     they are the answer's. `cost_source` is where the costs came from: `provider` (stated there), the source of a price,
     `mixed` when attempts differ, empty when nothing is charged. `operation` is the client protocol, one of `Operation`,
-    and `is_native` means that the response has its form (docs/architecture.md#surfaces). `question_cached` says of a
-    rollout's request that the response cache had an answer to the same question from one of its arms when it came.
+    and `is_native` means that the response has its form (docs/architecture.md#surfaces). `question_cached`: when a
+    rollout's request came, the response cache had an answer to the same question from one of the arms.
 
     `fallback_used` means that the first choice did not answer, and `other_used` that another provider or model did, not
-    just another deployment of it. An `empty_answer`, which holds neither text nor call, is known of requests with a
-    managed prompt. `team_id` is the team that the key belonged to when the request came, 0 without one.
+    just another deployment. An `empty_answer` has neither text nor call; it is known only for requests with a managed
+    prompt. `team_id` is the team of the key when the request came, 0 without one.
     """
 
     session_id: PersonalText = ""
@@ -149,17 +148,16 @@ class LoggedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 class RequestRecord(LoggedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """One logical request, written to the spool exactly once, whatever became of it.
+    """One logical request, written to the spool exactly once, whatever its outcome.
 
-    `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Costs are US dollars as
-    decimal strings with 10 places, of every attempt that is billed; all empty when a price is unknown (`cost_known`
-    False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a provider states.
-    `trace_id` and `parent_span_id` are those of the client's `traceparent`, if it sent one; `prompt_name` is the name
-    that `prompt_config_id` had.
+    `ts` is the arrival in Unix microseconds (UTC). `request_id` is a UUIDv7. Costs are US dollars as decimal strings
+    with 10 places, of every billed attempt; all are empty when a price is unknown (`cost_known` False). `cost_usd` is
+    the sum of the others; `cost_other_usd` are fees, and the whole cost if a provider states it. `trace_id` and
+    `parent_span_id` are those of the client's `traceparent`, if any; `prompt_name` is the name that `prompt_config_id`
+    had.
 
-    A request of a rollout also says what it was before a version was given to it: `language` is that of the user's last
-    text as its ISO 639 code, empty where it is unknown, and `client_tokens` are the tokens of the client's own request,
-    estimated from its bytes.
+    A rollout's request also says what it was before it got a version: `language` is the ISO 639 code of the user's last
+    text, empty if unknown, and `client_tokens` are the tokens of the client's own request, estimated from its bytes.
     """
 
     request_id: Id
@@ -241,9 +239,11 @@ class RequestEntry(TypedDict):
 
 
 class SpoolEntry(msgspec.Struct, frozen=True, gc=False):
-    """A record and its content: `request` the JSON body as it came in; `response` the JSON answer as it left or, of a
-    stream, its events as they left. Both are empty when content is not logged. The shipper puts streams
-    together and derives searchable text, so that the hot path does not.
+    """A record and its content: `request` is the JSON body as received, `response` the JSON answer or a stream's events
+    as sent.
+
+    Both are empty when content is not logged. The shipper assembles streams and derives searchable text, to keep that
+    work off the hot path.
     """
 
     record: RequestRecord

@@ -1,5 +1,3 @@
-"""The types of the request log's columns, as annotations of the fields of a record."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,9 +6,8 @@ from typing import Annotated
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The store's side of a field: its type in ClickHouse, whether an anonymised request keeps the value, the largest
-    number that is stored (None is the type's own), and the migration that brings the column to stores (0 is the
-    schema)."""
+    """A field's ClickHouse `type`; whether an anonymised request keeps the value; the largest stored number (None: the
+    type's own); and the migration that adds the column (0: the schema)."""
 
     type: str
     is_kept: bool = True
@@ -20,7 +17,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Stands beside a type of a later column: `Annotated[Name, Since(57)]` has the number of the column's migration."""
+    """Annotates the type of a later column: `Annotated[Name, Since(58)]` has the number of the column's migration."""
 
     migration: int
 

@@ -1,1 +1,0 @@
-"""Queues of requests that people score by hand, one rubric per queue."""

@@ -1,5 +1,3 @@
-"""Compares the verdicts of a queue's reviewers with those that others gave on the same requests."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ Verdicts = Mapping[str, tuple[float, str]]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of the reviewers with one type of evaluator on `compared` requests.
+    """The reviewers' agreement with one type of evaluator on `compared` requests.
 
     `kappa` is for booleans and categories, `correlation` and `mean_difference` are for numbers.
     """
@@ -30,7 +28,6 @@ class Agreement:
 
 
 def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
-    """Returns the agreement of the first person with the second one, on the answers that both scored; None of none."""
     done = queue.items.filter(state=ItemState.DONE, score_id__isnull=False).order_by()
     twice = done.filter(request_id__in=done.filter(opinion=SECOND_OPINION).values("request_id"))
     opinions = dict(twice.values_list("score_id", "opinion"))
@@ -43,7 +40,6 @@ def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
 
 
 def agreements(queue: ReviewQueue) -> list[Agreement]:
-    """Returns the agreement with each type of evaluator that scored reviewed requests, by name."""
     reviewed = queue.items.filter(state=ItemState.DONE, score_id__isnull=False, opinion=FIRST_OPINION).order_by()
     own: dict[str, tuple[float, str]] = {}
     others: dict[str, dict[str, tuple[float, str]]] = {}
@@ -77,6 +73,6 @@ def _agreement(queue: ReviewQueue, evaluator: str, own: Verdicts, given: Verdict
 
 
 def _named(verdict: tuple[float, str]) -> str:
-    """Returns a verdict as a text: the value of a category with a label is only its place in the rater's rubric."""
+    """The value of a labelled category is only its place in the rater's rubric, so the label counts."""
     value, label = verdict
     return label or f"{value:g}"

@@ -1,9 +1,9 @@
-"""Queues of the labels that online evaluations have due: filled while they are open, balanced by arm, and blind.
+"""Queues of the labels that online evaluations have due: filled while open, balanced by arm, and blind.
 
-Whether a label is due was decided with the sample, by a hash, before any score; a queue adds no choice of its own. It
-takes the answers that are scored, an item of each arm in turn, the oldest minute first and within it by their hashes: a
-rollout's verdict takes minutes in their order, each when all of its labels are there. The first person's label is that
-of the task. A second person scores a tenth of the same answers, so that people can be compared with each other.
+The sample's hash decided which labels are due, before any score; a queue adds no selection of its own. It takes scored
+answers, one item of each arm in turn, the oldest minute first and within it by hash: a rollout's verdict takes minutes
+in order, each once all of its labels are there. The first person's label is the task's. A second person scores a tenth
+of the same answers, so that people can be compared with each other.
 
 Locks come in this order: the evaluator, the queue, its items, the tasks.
 """
@@ -38,7 +38,6 @@ _BITS = 64
 
 
 def require_labels(project_id: UUID, evaluator_id: UUID) -> None:
-    """Raises ValidationError where no label of the evaluator is due, and none will be."""
     evaluations = OnlineEvaluation.objects.for_project(project_id).filter(evaluator_id=evaluator_id)
     is_sampled = evaluations.filter(state=EvaluationState.ACTIVE, label_share__isnull=False).exists()
     waiting = _waiting_labels(project_id, timezone.now()).filter(version__evaluator_id=evaluator_id)
@@ -51,7 +50,6 @@ def require_labels(project_id: UUID, evaluator_id: UUID) -> None:
 
 
 def free_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
-    """Returns the scored answers whose label is due and still counts, and that no open queue has."""
     items = ReviewItem.objects.filter(
         request_id=OuterRef("request_id"), queue__evaluator_id=OuterRef("version__evaluator_id")
     )
@@ -60,19 +58,22 @@ def free_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
 
 
 def count_free_labels(project_id: UUID, now: datetime) -> dict[UUID, int]:
-    """Returns the number of `free_labels` by evaluator, without those that have none."""
     return dict(free_labels(project_id, now).order_by().values_list("version__evaluator_id").annotate(Count("pk")))
 
 
+def open_queues() -> QuerySet[ReviewQueue]:
+    return ReviewQueue.objects.filter(due_labels=True, state=QueueState.OPEN, evaluator__isnull=False)
+
+
 def fill_queues(now: datetime) -> int:
-    """Adds to all open queues what came due. Returns how many items."""
-    open_ones = ReviewQueue.objects.filter(due_labels=True, state=QueueState.OPEN, evaluator__isnull=False)
-    return sum(fill_queue(row, now) for row in open_ones.order_by("created_at", "pk"))
+    return sum(fill_queue(row, now) for row in open_queues().order_by("created_at", "pk"))
 
 
 def fill_queue(queue: ReviewQueue, now: datetime) -> int:
-    """Adds what came due, up to the queue's size, and takes away what nobody labelled in time. Returns how many items
-    were added."""
+    """Adds due labels up to the queue's size, and removes those that nobody gave in time.
+
+    Returns the number of items added.
+    """
     if queue.evaluator_id is None:
         return 0
     with transaction.atomic():
@@ -93,8 +94,9 @@ def fill_queue(queue: ReviewQueue, now: datetime) -> int:
 
 
 def give_label(queue: ReviewQueue, item: ReviewItem, value: float, now: datetime) -> None:
-    """Gives the tasks of the item's answer their label, unless they are too old. One that still changes is replaced; an
-    older one stays."""
+    """Stores the label in the answer's tasks, unless they are too old. Only labels that may still change are
+    replaced.
+    """
     if queue.evaluator_id is None:
         return
     tasks = EvaluationTask.objects.filter(
@@ -110,14 +112,15 @@ def give_label(queue: ReviewQueue, item: ReviewItem, value: float, now: datetime
 
 
 def still_changing(now: datetime) -> Q:
-    """Returns the condition of tasks whose label was given in this minute: its author may change it. A verdict takes
-    labels of minutes that are over, and gets each the same again."""
+    """The condition of tasks labelled in this minute, whose author may change the label.
+
+    A verdict reads only labels of past minutes, so it always reads the same ones.
+    """
     return Q(labelled_at__gte=now.replace(second=0, microsecond=0))
 
 
 def ask_second_person(queue: ReviewQueue, item: ReviewItem) -> None:
-    """Adds the same answer for another person, where its hash says so and there is none yet. The caller has locked the
-    queue."""
+    """Adds a second opinion if the hash selects the answer and there is none yet. The caller has locked the queue."""
     if queue.evaluator_id is None or item.opinion != FIRST_OPINION:
         return
     if not needs_second_person(queue.evaluator_id, item.request_id):
@@ -139,20 +142,17 @@ def needs_second_person(evaluator_id: UUID, request_id: UUID) -> bool:
 
 
 def labels_by_arm(queue: ReviewQueue, now: datetime) -> dict[str, int]:
-    """Returns how many items of each arm are labelled or under way, so that the next one is of the arm with fewest."""
     given = Q(state=ItemState.DONE) | Q(state=ItemState.OPEN, claimed_until__gte=now)
     rows = queue.items.filter(given, opinion=FIRST_OPINION).order_by().values_list("arm").annotate(items=Count("pk"))
     return dict(rows)
 
 
 def is_hidden(item: ReviewItem) -> bool:
-    """Returns whether nobody may know the request of the item, as `hidden_items` says."""
     return bool(hidden_items(item.queue, [item]))
 
 
 def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
-    """Returns those of the items whose request nobody may know: it has the arm, and is labelled by nobody yet, or
-    waits for a second person."""
+    """Returns the items whose request would reveal the arm: unlabelled, or waiting for a second person."""
     if not queue.due_labels:
         return set()
     given = list(items)
@@ -163,14 +163,15 @@ def hidden_items(queue: ReviewQueue, items: Iterable[ReviewItem]) -> set[UUID]:
 
 
 def _waiting_labels(project_id: UUID, now: datetime) -> QuerySet[EvaluationTask]:
-    """Returns the scored answers whose label is due and still counts, in queues or not."""
     tasks = EvaluationTask.objects.filter(project_id=project_id, state=TaskState.DONE, is_erased=False)
     return tasks.filter(label_due=True, labelled_at=None, due_at__gt=now - LABEL_PATIENCE)
 
 
 def _in_turn(queue: ReviewQueue, room: int, now: datetime) -> Iterator[EvaluationTask]:
-    """Yields up to `room` tasks: one of each arm in turn while there are some, by their minutes and hashes. Within a
-    turn they come in the order of their hashes, so that a place says nothing of the arm."""
+    """Yields one task of each arm in turn, by minute and hash.
+
+    Within a turn the hashes decide the order, so that a place does not reveal the arm.
+    """
     if queue.evaluator_id is None:
         return
     own = free_labels(queue.project_id, now).filter(version__evaluator_id=queue.evaluator_id)

@@ -1,5 +1,3 @@
-"""The answers that a reviewer may give: the choices of a queue's rubric, and the score that an answer means. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,8 +15,6 @@ _STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A button: `key` is that of the keyboard, `value` the score's value and `label` what the button reads."""
-
     key: str
     value: float
     label: str
@@ -26,14 +22,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The value and the label of a score; only categories have a label."""
-
     value: float
     label: str = ""
 
 
 def choices_of(queue: ReviewQueue) -> list[Choice]:
-    """Returns the buttons of a rubric: both of a boolean, all of a category, and up to ten steps of a number."""
     if queue.kind == RubricKind.BOOLEAN:
         return [Choice("y", 1.0, "Yes"), Choice("n", 0.0, "No")]
     if queue.kind == RubricKind.CATEGORY:
@@ -43,12 +36,11 @@ def choices_of(queue: ReviewQueue) -> list[Choice]:
 
 
 def takes_any_number(queue: ReviewQueue) -> bool:
-    """Returns whether the rubric has values beside those of the buttons that a reviewer is likely to want."""
+    """Whether a reviewer is likely to want values that have no button."""
     return queue.kind == RubricKind.NUMBER and not _has_whole_steps(*_bounds(queue))
 
 
 def verdict_of(queue: ReviewQueue, value: float | bool | None, label: str) -> Verdict:
-    """Returns the score that an answer means. Raises ValidationError that names the field."""
     if queue.kind == RubricKind.CATEGORY:
         if label not in queue.labels:
             raise ValidationError.of_field("score_label", f"Must be one of: {', '.join(queue.labels)}.")
@@ -72,7 +64,6 @@ def _bounds(queue: ReviewQueue) -> tuple[float, float]:
 
 
 def _steps(lowest: float, highest: float) -> Sequence[float]:
-    """Returns every whole number of a short range, else five values at equal distances."""
     if _has_whole_steps(lowest, highest):
         return [float(step) for step in range(int(lowest), int(highest) + 1)]
     return [lowest + (highest - lowest) * step / (_STEPS - 1) for step in range(_STEPS)]

@@ -1,5 +1,3 @@
-"""Changes review queues: made from a filter or of due labels, worked through item by item, closed."""
-
 from __future__ import annotations
 
 import logging
@@ -31,6 +29,7 @@ from analytics.reviews.rubric import verdict_of
 from analytics.reviews.selectors import get_queue
 from analytics.scores.services import NewScore, record_score
 from core.errors import ValidationError
+from core.resources.rows import get_or_raise
 
 logger = logging.getLogger("analytics.reviews")
 
@@ -42,8 +41,7 @@ _ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewQueue:
-    """A queue to be made. `parameters` are those of `GET requests` as texts or lists of them, and `filters` what they
-    mean."""
+    """`parameters` are those of `GET requests` as texts or lists of them; `filters` is their parsed form."""
 
     name: str
     parameters: Mapping[str, str | list[str]]
@@ -62,17 +60,17 @@ class NewQueue:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a reviewer to an item: a value, or a category's label, and the reason."""
-
     value: float | bool | None = None
     label: str = ""
     reason: str = ""
 
 
 def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
-    """Makes a queue of the requests that match, or of the due labels of an evaluator, which may be none yet. Raises
-    ValidationError for an evaluator that the project does not have or that has no labels due, QueueExistsError,
-    NothingToReviewError and the errors of the store."""
+    """Creates a queue of the matching requests, or of an evaluator's due labels, of which there may be none yet.
+
+    Raises ValidationError if the evaluator does not exist or has no labels due, QueueExistsError, NothingToReviewError
+    and the errors of the store.
+    """
     evaluators = Evaluator.objects.for_project(project_id)
     if new.evaluator_id is not None and not evaluators.filter(pk=new.evaluator_id).exists():
         raise ValidationError.of_field("evaluator_id", "There is no such evaluator in this project.")
@@ -101,10 +99,10 @@ def create_queue(*, project_id: UUID, new: NewQueue, actor: str) -> ReviewQueue:
 
 
 def add_item(*, project_id: UUID, queue_id: UUID, request_id: UUID, actor: str) -> tuple[ReviewItem, bool]:
-    """Adds a request to a queue, behind all others; returns its item, and whether that is new.
+    """Adds a request as the last item; returns the item, and whether it is new.
 
     Raises QueueNotFoundError, QueueClosedError, QueueFullError, RequestNotFoundError, the errors of the store, and
-    ValidationError for a queue of due labels, which nobody chooses.
+    ValidationError for a queue of due labels, whose items nobody chooses.
     """
     if get_queue(project_id, queue_id).due_labels:
         raise ValidationError.of_field("request_id", "This queue takes the labels that are due, and no other requests.")
@@ -126,7 +124,7 @@ def add_item(*, project_id: UUID, queue_id: UUID, request_id: UUID, actor: str) 
 
 
 def close_queue(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewQueue:
-    """Closes a queue, which then takes no more scores; its items and scores stay. Closing it again changes nothing."""
+    """A closed queue takes no scores; its items and scores stay. Idempotent."""
     with transaction.atomic():
         queue = _locked(project_id, queue_id)
         if queue.state != QueueState.CLOSED:
@@ -137,9 +135,9 @@ def close_queue(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewQueue:
 
 
 def claim_next(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewItem | None:
-    """Returns the next open item for a person, and keeps it from others for some minutes; None when none is left.
+    """Claims the next open item for a person for some minutes; None if none is left.
 
-    First comes the one that the person has open already, then those assigned to the person. Raises QueueClosedError.
+    The person's claimed item comes first, then items assigned to the person. Raises QueueClosedError.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -156,7 +154,7 @@ def claim_next(*, project_id: UUID, queue_id: UUID, actor: str) -> ReviewItem | 
 def score_item(
     *, project_id: UUID, queue_id: UUID, item_id: UUID, answer: Answer, actor: str
 ) -> tuple[ReviewItem, Score]:
-    """Records a person's score of an item, or changes the one that the same person gave before.
+    """Records a person's score, or changes the one that the same person gave before.
 
     Raises ValidationError for an answer that the rubric does not have, QueueClosedError and ItemTakenError.
     """
@@ -188,7 +186,6 @@ def score_item(
 
 
 def skip_item(*, project_id: UUID, queue_id: UUID, item_id: UUID, actor: str) -> ReviewItem:
-    """Leaves an open item without a score. Raises as `score_item` does."""
     with transaction.atomic():
         queue = _open(get_queue(project_id, queue_id))
         item = _item_for(queue, item_id, actor)
@@ -199,9 +196,9 @@ def skip_item(*, project_id: UUID, queue_id: UUID, item_id: UUID, actor: str) ->
 
 
 def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int | None, actor: str) -> int:
-    """Assigns open items that nobody has yet to a person, the first `count` of them or all; returns their number.
+    """Assigns open, unassigned items to a person, the first `count` or all; returns their number.
 
-    An empty `assignee` takes the assignment of all open items away.
+    An empty `assignee` removes the assignment of all open items.
     """
     with transaction.atomic():
         queue = _open(_locked(project_id, queue_id))
@@ -216,23 +213,19 @@ def assign_items(*, project_id: UUID, queue_id: UUID, assignee: str, count: int 
 
 
 def is_free_for(item: ReviewItem, actor: str) -> bool:
-    """Returns whether the person may score the item: nobody else has it open or has scored it."""
     return not _problem_of(item, actor)
 
 
 def delete_items_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
-    """Deletes the items of deleted requests; returns how many there were."""
     found = ReviewItem.objects.filter(queue__project_id=project_id, request_id__in=list(request_ids))
     return found.delete()[0]
 
 
 def delete_items_before(project_id: UUID, moment: datetime) -> int:
-    """Deletes the items of requests made before `moment`; returns how many there were."""
     return ReviewItem.objects.filter(queue__project_id=project_id, ts__lt=moment).delete()[0]
 
 
 def _chosen(project_id: UUID, new: NewQueue) -> Sequence[SampledRow]:
-    """Returns the requests of a new queue; those of due labels come by themselves."""
     if new.due_labels and new.evaluator_id is not None:
         due_labels.require_labels(project_id, new.evaluator_id)
         return []
@@ -279,17 +272,13 @@ def _claimable(queue: ReviewQueue, actor: str, now: datetime) -> QuerySet[Review
 
 
 def _item_for(queue: ReviewQueue, item_id: UUID, actor: str) -> ReviewItem:
-    """Returns the locked item for the person to score. Raises ItemNotFoundError and ItemTakenError."""
-    item = queue.items.select_for_update().filter(pk=item_id).first()
-    if item is None:
-        raise ItemNotFoundError
+    item = get_or_raise(queue.items.select_for_update(), ItemNotFoundError, pk=item_id)
     if problem := _problem_of(item, actor):
         raise ItemTakenError(problem)
     return item
 
 
 def _problem_of(item: ReviewItem, actor: str) -> str:
-    """Returns why the person may not score the item; empty if nothing speaks against it."""
     if item.state == ItemState.DONE and item.reviewed_by != actor:
         return "Another person has scored the item."
     is_held = item.claimed_until is not None and item.claimed_until >= timezone.now()
@@ -309,6 +298,5 @@ def _settle(item: ReviewItem, state: ItemState, actor: str, score_id: UUID | Non
 
 
 def _username(actor: str) -> str:
-    """Returns the name of the account behind an actor; empty for an API key."""
     kind, _, name = actor.partition(":")
     return name if kind == "user" else ""

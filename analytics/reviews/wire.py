@@ -1,24 +1,15 @@
-"""The JSON of review queues."""
-
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal, TypedDict
 from uuid import UUID
 
-from analytics.agreement import Estimate
 from analytics.models.reviews import ReviewItem, ReviewQueue
 from analytics.reviews.comparison import Agreement
-from analytics.reviews.selectors import Progress
+from analytics.reviews.selectors import ReviewProgress
 from analytics.wire.conversations import ConversationTurn
-from analytics.wire.scores import ScoreEntry
-
-
-class ReviewProgress(TypedDict):
-    items: int
-    open: int
-    done: int
-    skipped: int
+from analytics.wire.feedback import ScoreEntry
+from core.wire.shown import shown_as
 
 
 class ReviewQueueEntry(TypedDict):
@@ -114,64 +105,18 @@ class ReviewAgreement(TypedDict):
     evaluators: list[ReviewAgreementEntry]
 
 
-def progress_entry(progress: Progress) -> ReviewProgress:
-    return {"items": progress.items, "open": progress.open, "done": progress.done, "skipped": progress.skipped}
-
-
-def queue_entry(queue: ReviewQueue, progress: Progress) -> ReviewQueueEntry:
-    return {
-        "id": queue.pk,
-        "name": queue.name,
-        "state": queue.state,  # type: ignore[typeddict-item]  # the column holds one of QueueState
-        "filter": queue.filter,
-        "sample_size": queue.sample_size,
-        "score_name": queue.score_name,
-        "kind": queue.kind,  # type: ignore[typeddict-item]  # the column holds one of RubricKind
-        "labels": queue.labels,
-        "minimum": queue.minimum,
-        "maximum": queue.maximum,
-        "instructions": queue.instructions,
-        "compared_score_name": queue.compared_score_name,
-        "evaluator_id": queue.evaluator_id,
-        "due_labels": queue.due_labels,
-        "created_by": queue.created_by,
-        "created_at": queue.created_at,
-        "closed_at": queue.closed_at,
-        "progress": progress_entry(progress),
-    }
+def queue_entry(queue: ReviewQueue, progress: ReviewProgress) -> ReviewQueueEntry:
+    return shown_as(ReviewQueueEntry, queue, progress=progress)
 
 
 def item_entry(item: ReviewItem, *, is_hidden: bool) -> ReviewItemEntry:
-    return {
-        "id": item.pk,
-        "queue_id": item.queue_id,
-        "position": item.position,
-        "opinion": item.opinion,
-        "request_id": None if is_hidden else item.request_id,
-        "request_created_at": item.ts,
-        "state": item.state,  # type: ignore[typeddict-item]  # the column holds one of ItemState
-        "assignee": item.assignee,
-        "claimed_by": item.claimed_by,
-        "claimed_until": item.claimed_until,
-        "reviewed_by": item.reviewed_by,
-        "reviewed_at": item.reviewed_at,
-        "score_id": item.score_id,
-    }
+    request_id = None if is_hidden else item.request_id
+    return shown_as(ReviewItemEntry, item, request_id=request_id, request_created_at=item.ts)
 
 
 def agreement_entry(found: Agreement) -> ReviewAgreementEntry:
-    return {"evaluator_type": found.evaluator_type, **people_entry(found)}
+    return shown_as(ReviewAgreementEntry, found)
 
 
 def people_entry(found: Agreement) -> ReviewPeopleAgreement:
-    return {
-        "compared": found.compared,
-        "equal": _estimate(found.equal),
-        "kappa": _estimate(found.kappa),
-        "correlation": _estimate(found.correlation),
-        "mean_difference": found.mean_difference,
-    }
-
-
-def _estimate(found: Estimate | None) -> ReviewEstimate | None:
-    return None if found is None else {"value": found.value, "low": found.low, "high": found.high}
+    return shown_as(ReviewPeopleAgreement, found)

@@ -1,8 +1,7 @@
-"""Tokens with which a browser gives feedback on one session, or on one of its answers: signed, bound to project and
-session, or to one request of it as well, and soon expired.
+"""Tokens with which a browser gives feedback: signed, short-lived, for one session or one of its requests.
 
-No table holds them: the signature is the proof that the service made the token, and the expiry is signed with it. A
-session's token is for each of its requests too, since whoever has it may speak for the whole session.
+No table holds them: the signature, which covers the expiry, proves that the service made the token. A session's token
+is valid for each of its requests too.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ _REQUEST_SALT = "analytics.feedback_tokens.request"
 def make_token(
     project_id: UUID, session_id: str, *, seconds: int, request_id: UUID | None = None
 ) -> tuple[str, datetime]:
-    """Returns a token for feedback on the session, or on the answer to one request alone, and when it expires, in whole
-    seconds."""
+    """Returns a token for the session, or for one request alone, and its expiry in whole seconds."""
     expires_at = (timezone.now() + timedelta(seconds=seconds)).replace(microsecond=0)
     signer, subject = _signer(project_id, session_id, request_id)
     # What it is for is known where the token is checked, so that it does not hold that.
@@ -36,8 +34,7 @@ def make_token(
 
 
 def check_token(token: str, project_id: UUID, session_id: str, request_id: UUID | None = None) -> None:
-    """Raises FeedbackTokenError for a token that is missing, changed or expired, or made for another session, or for
-    another request than `request_id`."""
+    """Raises FeedbackTokenError for a missing, changed or expired token, or another session's or request's."""
     if not token:
         raise FeedbackTokenError(
             f"This API key gives feedback only with the session's token in the header {HEADER}.",
@@ -62,7 +59,6 @@ def _unsigned(token: str, project_id: UUID, session_id: str, request_id: UUID | 
 
 
 def _signer(project_id: UUID, session_id: str, request_id: UUID | None) -> tuple[Signer, str]:
-    """Returns what signs a token, and the text before its expiry that it signs as well."""
     session = f"{project_id}:{id_hash(session_id)}"
     if request_id is None:
         return Signer(salt=_SESSION_SALT), session

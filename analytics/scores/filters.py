@@ -1,5 +1,3 @@
-"""Filters of the list of scores."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -16,8 +14,6 @@ from core.wire.fields import TimeField
 
 
 class _TimeFormField(forms.Field):
-    """The form field of a time, in the notations that `parameters.TimeField` takes."""
-
     def __init__(self, *, end_of_day: bool = False, **options: Any) -> None:
         self._time = TimeField(end_of_day=end_of_day)
         super().__init__(**options)
@@ -45,8 +41,6 @@ class _RangeForm(forms.Form):
 
 
 class ScoreFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Filters the list of scores; its dates are the times at which scores were created, both ends included."""
-
     request_id = filters.CharFilter(method="of_request", max_length=REQUEST_ID_CHARACTERS, strip=False)
     score_name = filters.CharFilter(max_length=SCORE_NAME_CHARACTERS)
     score_type = filters.ChoiceFilter(choices=ScoreType.choices)

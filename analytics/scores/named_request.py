@@ -1,8 +1,7 @@
 """Checks that the request which feedback names is one of the session.
 
-Feedback often comes within seconds of the answer, and the request's record may come later than that: an id of the
-last days that the store does not have is taken, and looked at again when the feedback is copied
-(`analytics.scores.sync.feedback`).
+Feedback often comes within seconds of the answer, before the request's record. So an unknown id of the last days is
+accepted, and checked again when the feedback is copied (`analytics.scores.sync.run`).
 """
 
 from __future__ import annotations
@@ -15,16 +14,17 @@ from django.utils import timezone
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.identifiers import arrival_of
 from analytics.scores.selectors import is_deleted
-from analytics.scores.sync.looks import LONGEST_WAY
-from analytics.scores.sync.requests import find_requests
+from analytics.scores.sync.requests import LONGEST_WAY, find_requests
 from core.errors import ValidationError
 
 _CLOCKS_DIFFER_BY = timedelta(minutes=1)
 
 
 def require_request(project_id: UUID, session_id: str, request_id: UUID) -> None:
-    """Raises ValidationError for what is no request of this session, and the errors of the store for a request that is
-    too old to be on its way there."""
+    """Raises ValidationError if the request is not in this session.
+
+    Raises the errors of the store for a request too old to be still on its way.
+    """
     made_at = arrival_of(request_id)
     if made_at is None or made_at > timezone.now() + _CLOCKS_DIFFER_BY:
         raise _no_request()

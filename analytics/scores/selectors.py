@@ -1,5 +1,3 @@
-"""Reads scores, feedback and deletions, each within one project."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,17 +12,14 @@ from core.chunks import chunks
 
 
 def list_scores(project_id: UUID) -> QuerySet[Score]:
-    """Returns the scores of a project, the latest first."""
     return Score.objects.for_project(project_id).order_by("-created_at", "-id")
 
 
 def list_scores_of(project_id: UUID, request_id: str) -> QuerySet[Score]:
-    """Returns the scores of one request, the latest first."""
     return list_scores(project_id).filter(request_id=canonical_request_id(request_id))
 
 
 def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping[str, Sequence[Score]]:
-    """Returns the scores of requests by request id, the latest first, without the requests that have none."""
     found: dict[str, list[Score]] = {}
     if request_ids:
         for score in list_scores(project_id).filter(request_id__in=request_ids):
@@ -33,13 +28,11 @@ def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping
 
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
-    """Returns the feedback on one session, the latest first."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
     return found.order_by("-created_at", "-id")
 
 
 def list_feedback_of_request(project_id: UUID, session_id: str, request_id: UUID) -> QuerySet[Feedback]:
-    """Returns the feedback on the answer to one request of a session, the latest first."""
     return list_feedback(project_id, session_id).filter(request_hash=id_hash(str(request_id)))
 
 
@@ -48,14 +41,13 @@ def has_feedback_on_request(project_id: UUID, request_id: UUID) -> bool:
 
 
 def is_deleted(project_id: UUID, session_id: str, request_id: UUID, made_at: datetime) -> bool:
-    """Returns whether the request was deleted, by itself or with its session; `made_at` is when it was made."""
+    """Whether the request was deleted, by itself or with its session; `made_at` is the request's time."""
     alone = Q(kind=DeletionKind.REQUEST, subject_hash=id_hash(str(request_id)))
     with_session = Q(kind=DeletionKind.SESSION, subject_hash=id_hash(session_id), requested_at__gte=made_at)
     return Deletion.objects.for_project(project_id).filter(alone | with_session).exists()
 
 
 def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str, float]:
-    """Returns the mean feedback score (1 to 5) by session id, without the sessions that have none."""
     by_hash = {id_hash(session_id): session_id for session_id in session_ids}
     hashes = list(by_hash)
     scored = Feedback.objects.for_project(project_id).filter(score__isnull=False).order_by()
@@ -67,6 +59,6 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
 
 
 def list_sessions_being_deleted(project_id: UUID) -> Mapping[str, datetime]:
-    """Returns the sessions whose deletion is not finished: by id, the time up to which their records are deleted."""
+    """Maps session ids to the time up to which their records are deleted."""
     under_way = Deletion.objects.for_project(project_id).filter(kind=DeletionKind.SESSION, state=DeletionState.PENDING)
     return dict(under_way.order_by("requested_at").values_list("subject", "requested_at"))

@@ -1,5 +1,3 @@
-"""Changes scores and feedback, and announces each change to their copy in ClickHouse (`analytics.scores.sync`)."""
-
 from __future__ import annotations
 
 import logging
@@ -13,11 +11,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from analytics.errors import RepeatedScoreError, ScoreExistsError
+from analytics.errors import ScoreExistsError
 from analytics.identifiers import canonical_request_id, id_hash
 from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
 from analytics.scores.sync.announcement import announce
 from core.chunks import chunks
+from core.errors import ValidationError
 
 logger = logging.getLogger("analytics.scores")
 
@@ -31,8 +30,10 @@ _ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewScore:
-    """A score to be recorded. A `score_id` is the client's name for it: sent again, it changes the stored score.
-    `evaluator_version_id` is the version of an evaluator that gave it, None where a client did."""
+    """`score_id` is the client's idempotency key: sent again, it changes the stored score.
+
+    `evaluator_version_id` is None for a client's score.
+    """
 
     request_id: str
     score_name: str
@@ -48,7 +49,7 @@ class NewScore:
 
 @dataclass(frozen=True, slots=True)
 class StoredScore:
-    """A stored score. It is neither `created` nor `changed` when the same values were stored before."""
+    """Neither `created` nor `changed` if the same values were stored before."""
 
     row: Score
     created: bool
@@ -56,15 +57,19 @@ class StoredScore:
 
 
 def record_score(*, project_id: UUID, score: NewScore, actor: str) -> StoredScore:
-    """Adds a score, or changes the one of the same `score_id`; sending the same values again changes nothing. Raises
-    ScoreExistsError when the `score_id` belongs to another request or name. A score of an evaluator's version that was
-    renamed keeps the name that it has."""
+    """Adds a score or changes the one with the same `score_id`; the same values change nothing.
+
+    Raises ScoreExistsError when the `score_id` belongs to another request or name. The score of a renamed evaluator's
+    version keeps its name.
+    """
     return _store(project_id, {"score_id": score}, actor)[0]
 
 
 def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -> list[StoredScore]:
-    """Adds or changes all of the scores or none, in the order given. Raises ScoreExistsError, and RepeatedScoreError
-    for a `score_id` that occurs twice; both name the place."""
+    """Stores all of the scores or none.
+
+    Raises ScoreExistsError, and ValidationError for a repeated `score_id`; both name the place.
+    """
     _require_distinct(scores)
     return _store(project_id, {f"scores.{place}.score_id": score for place, score in enumerate(scores)}, actor)
 
@@ -79,8 +84,7 @@ def record_feedback(
     request_id: UUID | None = None,
     edited: bool = False,
 ) -> Feedback:
-    """Stores one piece of feedback on a session, which need not have any stored request yet, or on the answer to one of
-    its requests, which `require_request` has checked."""
+    """The session need not have a stored request yet. The caller has checked the request with `require_request`."""
     with transaction.atomic():
         row = Feedback.objects.create(
             project_id=project_id,
@@ -99,20 +103,18 @@ def record_feedback(
 
 
 def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
-    """Deletes every score of these requests, in ClickHouse as soon as it answers; returns how many there were."""
+    """Deletes the scores here now, in ClickHouse as soon as it answers. Returns how many there were."""
     ids = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
     found = Score.objects.for_project(project_id)
     return sum(_delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=some)) for some in chunks(ids))
 
 
 def delete_feedback_of_hash(project_id: UUID, session_hash: str) -> int:
-    """Deletes the feedback on the session with this `id_hash`; returns the number deleted."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash)
     return _delete(project_id, CopiedTable.FEEDBACK, found)
 
 
 def delete_feedback_of_requests(project_id: UUID, request_hashes: Iterable[str]) -> int:
-    """Deletes the feedback that names a request with one of these `id_hash`es; returns the number deleted."""
     hashes = sorted(set(request_hashes))
     found = Feedback.objects.for_project(project_id)
     return sum(
@@ -121,12 +123,10 @@ def delete_feedback_of_requests(project_id: UUID, request_hashes: Iterable[str])
 
 
 def delete_scores_before(project_id: UUID, moment: datetime) -> int:
-    """Deletes the scores made before `moment`, as `delete_scores_of` does; returns the number deleted."""
     return _delete(project_id, CopiedTable.SCORES, Score.objects.for_project(project_id).filter(created_at__lt=moment))
 
 
 def delete_feedback_before(project_id: UUID, moment: datetime) -> int:
-    """Deletes the feedback given before `moment`, as `delete_scores_of` does; returns the number deleted."""
     return _delete(
         project_id, CopiedTable.FEEDBACK, Feedback.objects.for_project(project_id).filter(created_at__lt=moment)
     )
@@ -136,12 +136,11 @@ def _require_distinct(scores: Sequence[NewScore]) -> None:
     seen: set[str] = set()
     for place, score in enumerate(scores):
         if score.score_id and score.score_id in seen:
-            raise RepeatedScoreError(f"scores.{place}.score_id")
+            raise ValidationError.of_field(f"scores.{place}.score_id", "Is in this batch twice.")
         seen.add(score.score_id)
 
 
 def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list[StoredScore]:
-    """Stores the scores, which are given by the name of the field that held their `score_id`."""
     now = timezone.now()
     times = {"created_at": now, "updated_at": now, "copy_due_at": now}
     rows = {
@@ -163,8 +162,6 @@ def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list
 
 
 def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
-    """Returns the stored row of each `score_id`, locked: the given one when the id was new, else the one that was
-    there."""
     # The rows are locked in the order of their ids, so that two batches at once meet at the same row first and do not
     # wait for each other.
     waiting = sorted(rows, key=lambda row: row.score_id)
@@ -189,7 +186,7 @@ def _settle(field: str, given: Score, stored: Score) -> StoredScore:
         # The evaluator may have another name by now.
         is_same = stored.evaluator_version_id == given.evaluator_version_id or stored.score_name == given.score_name
     if not is_same or stored.request_id != given.request_id:
-        raise ScoreExistsError(field)
+        raise ScoreExistsError.of_field(field, "There is a score of this id for another request or name.")
     changed = any(getattr(stored, name) != getattr(given, name) for name in _CHANGEABLE)
     if changed:
         for name in (*_CHANGEABLE, "updated_at", "copy_due_at"):

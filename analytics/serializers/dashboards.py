@@ -12,6 +12,7 @@ from analytics.models import Chart, ChartKind, Dashboard
 from analytics.models.dashboards import CHART_TITLE_CHARACTERS, DASHBOARD_NAME_CHARACTERS
 from analytics.parameters.values import TextsField
 from core.wire.serializers import BodySerializer
+from core.wire.shown import shown_as
 
 _MAX_FILTER_CHARACTERS = 1024
 _MAX_POSITION = 100
@@ -36,13 +37,7 @@ class FigureEntry(TypedDict):
 
 
 def figure_entry(figure: Figure) -> FigureEntry:
-    return {
-        "name": figure.name,
-        "label": figure.label,
-        "unit": figure.unit,
-        "groups": list(groups_of(figure)),
-        "filters": list(filters_of(figure)),
-    }
+    return shown_as(FigureEntry, figure, groups=list(groups_of(figure)), filters=list(filters_of(figure)))
 
 
 class ChartSerializer(serializers.ModelSerializer[Chart]):

@@ -1,16 +1,71 @@
-"""The bodies and parameters of comments and assignments."""
+"""The JSON of comments and assignments, and the bodies and parameters of their requests."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+from uuid import UUID
 
 from rest_framework import serializers
 
 from analytics.discussions.subject import Subject, subject_request, subject_session
-from analytics.models import SESSION_ID_CHARACTERS
-from analytics.models.discussions import COMMENT_CHARACTERS, USERNAME_CHARACTERS, AssignmentState
+from analytics.models import SESSION_ID_CHARACTERS, Assignment, Comment
+from analytics.models.discussions import (
+    COMMENT_CHARACTERS,
+    USERNAME_CHARACTERS,
+    AssignmentState,
+    Discussed,
+    SubjectKind,
+)
 from core.wire.parameters import Parameters
 from core.wire.serializers import BodySerializer
+from core.wire.shown import shown_as
+
+
+class _About(TypedDict):
+    """The request or session that the row is about; the other one is null."""
+
+    request_id: UUID | None
+    session_id: str | None
+
+
+class CommentEntry(_About):
+    id: UUID
+    text: str | None
+    mentions: list[str] | None
+    created_by: str
+    created_at: datetime
+    edited_by: str
+    edited_at: datetime | None
+
+
+class AssignmentEntry(_About):
+    id: UUID
+    assignee: str
+    state: Literal["open", "done"]
+    assigned_by: str
+    assigned_at: datetime
+    done_by: str
+    done_at: datetime | None
+
+
+def comment_entry(row: Comment, *, sees_content: bool) -> CommentEntry:
+    """Returns the entry of a comment; what people wrote is null for a reader without content."""
+    hidden = {} if sees_content else {"text": None, "mentions": None}
+    return shown_as(CommentEntry, row, **_about(row), **hidden)
+
+
+def assignment_entry(row: Assignment) -> AssignmentEntry:
+    return shown_as(AssignmentEntry, row, **_about(row))
+
+
+def _about(row: Discussed) -> _About:
+    is_request = row.kind == SubjectKind.REQUEST
+    return {
+        "request_id": UUID(row.subject) if is_request else None,
+        "session_id": None if is_request else row.subject,
+    }
+
 
 _ACTOR_CHARACTERS = 200
 

@@ -9,8 +9,7 @@ from rest_framework import serializers
 
 from analytics.models import TraceDestination
 from analytics.models.trace_destinations import DESTINATION_NAME_CHARACTERS, ENDPOINT_CHARACTERS
-from analytics.trace_export.destinations import masked_headers
-from analytics.trace_export.status import ExportStatus, status_of
+from analytics.trace_export.destinations import ExportStatus, masked_headers, status_of
 from analytics.trace_export.trial import TrialOutcome
 from core.wire.fields import NumberField
 from core.wire.serializers import BodySerializer

@@ -1,1 +1,1 @@
-"""The shipper brings records from the spool into ClickHouse, exactly once; `loop.Shipper` runs its steps in order."""
+"""Brings records from the spool into ClickHouse, each exactly once; `loop.Shipper` runs the steps in order."""

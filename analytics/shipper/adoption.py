@@ -1,4 +1,4 @@
-"""Ships the spool of a host that is gone, from another host: its folder, or its second copy on object storage."""
+"""Ships the spool of a lost host from another host: its folder, or its second copy on object storage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import compress
 from pathlib import Path
 
 from analytics.clickhouse import client
+from analytics.clickhouse.late_figures import settle
 from analytics.request_log.columns import Columns
 from analytics.shipper.loop import Insert, Shipper, SpoolLockedError, insert_into_store
 from analytics.shipper.second_copy import Piece, piece_of
@@ -26,22 +27,20 @@ WHERE project_id IN {projects:Array(UUID)} AND request_id IN {ids:Array(UUID)}
 
 
 class AdoptionError(Exception):
-    """A spool cannot be adopted; the message is one sentence for the operator."""
+    pass
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """`shipped` records are in the request log now, `dead` ones are left for a person."""
-
     shipped: int
     dead: int
 
 
 def adopt(place: Place, scratch: Path, *, with_spans: bool, begun: Callable[[Shipper], object]) -> Adopted:
-    """Ships all there is and returns the numbers; `begun` gets the shipper, which can be stopped.
+    """Ships the whole spool. `begun` gets the shipper, so that it can be stopped.
 
-    A folder is shipped as its own host would have gone on: a batch that was under way is sent again under its token. A
-    second copy does not know the batches, so that records which the request log has already are left out.
+    A folder is shipped as its own host would have: a batch in progress is sent again under its token. A second copy
+    does not know the batches, so records that are already in the request log are left out.
 
     Raises AdoptionError, StorageError and ValueError for a damaged state.
     """
@@ -71,11 +70,11 @@ def _ship(directory: Path, with_spans: bool, begun: Callable[[Shipper], object],
         shipper.drain()
     finally:
         shipper.close()
+    settle()
     return Adopted(shipper.shipped, read_status(directory).dead_letters)
 
 
 def _require_orphan(directory: Path) -> None:
-    """Raises AdoptionError for a folder that is no spool, or that a living process writes to."""
     if not directory.is_dir():
         raise AdoptionError(f"{directory}: there is no such folder.")
     files = [path for ending in (names.SEGMENT, names.INFLIGHT) for path in names.list_files(directory, ending)]
@@ -86,7 +85,6 @@ def _require_orphan(directory: Path) -> None:
 
 
 def _fetch(place: Place, directory: Path) -> list[str]:
-    """Puts the segments together again and returns the names of their pieces. What is missing in front was shipped."""
     found: dict[str, Piece] = {}
     for name in place.sizes(""):
         if (piece := piece_of(name)) is None:
@@ -111,8 +109,6 @@ def _fetch(place: Place, directory: Path) -> list[str]:
 
 
 class _Missing:
-    """Inserts those rows whose requests the log does not have, and counts them."""
-
     def __init__(self) -> None:
         self.inserted = 0
 

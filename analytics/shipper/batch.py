@@ -1,5 +1,3 @@
-"""Plans the next batch, as byte ranges of segments, and reads the frames in them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +21,7 @@ class Located(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Planned:
-    """A new plan and its frames; they are None where some of its bytes are damaged, which `read_frames` deals with."""
+    """`frames` are None if some bytes of the plan are damaged: `read_frames` then handles them."""
 
     plan: Plan
     frames: list[Located] | None
@@ -32,8 +30,7 @@ class Planned:
 def next_plan(
     segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int, memory: int
 ) -> Planned | None:
-    """Returns the oldest bytes that have not been shipped, up to the limits, and None when there are none. `memory` is
-    what the store has for an insert."""
+    """Returns the oldest unshipped bytes up to the limits, or None. `memory` is what the store has for an insert."""
     parts: list[Part] = []
     located: list[Located] = []
     damaged = False
@@ -58,14 +55,13 @@ def next_plan(
 
 
 def _up_to(parts: Sequence[Part], last: Located) -> list[Part]:
-    """Returns the parts as far as the end of their frame `last`."""
     names = [part.segment for part in parts]
     place = names.index(last.segment.name)
     return [*parts[:place], Part(parts[place].segment, parts[place].start, last.frame.end)]
 
 
 def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]:
-    """Returns the frames of a plan, in order; damaged ranges go to the dead letters."""
+    """Returns the frames in order. Damaged ranges become dead letters."""
     located: list[Located] = []
     for part in plan.parts:
         segment = directory / part.segment
@@ -78,7 +74,7 @@ def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]
 
 
 def columns_of(located: Sequence[Located], dead: DeadLetters, *, with_spans: bool) -> Columns:
-    """Returns the columns of the frames' rows; frames that have none go to the dead letters."""
+    """Frames that have no row become dead letters."""
     try:
         return to_columns([item.frame for item in located], with_spans=with_spans)
     except ValueError:
@@ -96,7 +92,6 @@ def _is_good(item: Located, dead: DeadLetters) -> bool:
 
 
 def halve(located: Sequence[Located]) -> tuple[Plan, ...]:
-    """Returns two plans for the halves of a refused one."""
     middle = len(located) // 2
     return (_plan(located[:middle]), _plan(located[middle:]))
 

@@ -1,5 +1,4 @@
-"""Adapts the size of a batch to the store: a large insert costs less for each record, and must end within the limits of
-a query."""
+"""Adapts the batch size to the store: a large insert costs less per record, but must end within a query's limits."""
 
 from __future__ import annotations
 
@@ -19,8 +18,11 @@ _FAST, _SLOW = 0.1, 0.25
 
 
 class BatchSize:
-    """The maximum of rows and bytes of the next batch. A small one comes first; full ones that the store takes in a
-    tenth of CLICKHOUSE_QUERY_SECONDS are doubled, and those that take it longer than a quarter are halved."""
+    """The maximum rows and bytes of the next batch.
+
+    It starts small. A full batch stored in under a tenth of CLICKHOUSE_QUERY_SECONDS doubles it; one that takes more
+    than a quarter halves it.
+    """
 
     def __init__(self) -> None:
         self._share = _FIRST_SHARE
@@ -35,7 +37,6 @@ class BatchSize:
         return max(int(min(MAX_BYTES * self._share, affordable)), 1)
 
     def adapt(self, *, rows: int, size: int, seconds: float) -> None:
-        """Takes notice of a stored batch: its rows, its bytes in the spool, and the seconds until it was stored."""
         limit = settings.CLICKHOUSE_QUERY_SECONDS
         if seconds > limit * _SLOW:
             self._share = max(self._share / 2, _MIN_SHARE)

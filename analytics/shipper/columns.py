@@ -19,6 +19,7 @@ from msgspec.structs import astuple
 
 from analytics.request_log.columns import DEFAULTS, IDS, INGESTED, MONEY, NO_ID, NO_MONEY, NUMBERS, Columns
 from analytics.request_log.record import TELEMETRY, AttemptRecord, RequestRecord
+from analytics.shipper.splitting import divided
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
@@ -32,27 +33,33 @@ _LATEST = int(datetime(2049, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _FIELDS = RequestRecord.__struct_fields__
 # Rows are made of few frames at once, so that what they are made of stays in the processor's cache.
 _AT_ONCE = 64
+_TEXTS = (
+    "prompt", "completion", "request", "response", "shared", "shared_at", "shared_bytes", "opening", "shared_texts"
+)  # fmt: skip
+_DEFAULTS = {**DEFAULTS, "shared_texts": ()}
+_NOT_SHARED: tuple[Any, ...] = ((), 0, 0, b"", ())
 _encode = msgspec.json.Encoder().encode
 
 
 def to_columns(frames: Sequence[Frame], *, with_spans: bool = True) -> Columns:
-    """Returns the columns of the frames' rows: `ts` in Unix microseconds, costs as decimal text, texts and bodies as
-    bytes in UTF-8. `with_spans` marks the requests whose spans are derived when they are read.
+    """Returns the rows' columns: `ts` in Unix microseconds, costs as decimal text, texts and bodies as UTF-8 bytes.
+    `with_spans` marks the requests whose spans are derived when they are read.
 
-    A column in which all rows have the default of the table is left out: half of the columns are such in most batches,
-    and the driver and the store take as long for their values as for any others. The columns depend on the frames
-    alone, so that a batch which is sent again is the same. Raises ValueError when one of the frames is of another
-    version, or has an id or a cost that is none."""
-    columns: dict[str, list[Any]] = {name: [] for name in INGESTED}
+    A column whose values are all the table's default is left out: that is half of them in most batches, and each costs
+    as much as any other. The columns depend only on the frames, so a retried batch is identical. The table has no
+    column `shared_texts`: its values are the texts whose ids are in `shared`. Raises ValueError for a frame of another
+    version, or with an invalid id or cost.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in (*INGESTED, "shared_texts")}
     for start in range(0, len(frames), _AT_ONCE):
         for name, values in _columns(frames[start : start + _AT_ONCE], with_spans).items():
             columns[name] += values
-    return {name: values for name, values in columns.items() if values and not _has_default(values, DEFAULTS.get(name))}
+    return {
+        name: values for name, values in columns.items() if values and not _has_default(values, _DEFAULTS.get(name))
+    }
 
 
 def _columns(frames: Sequence[Frame], with_spans: bool) -> Columns:
-    """Returns all columns of a few frames: what their rows need is done for a whole column, in C where there is a
-    function for it."""
     try:
         records = [frame.record() for frame in frames]
     except msgspec.DecodeError as error:
@@ -62,8 +69,7 @@ def _columns(frames: Sequence[Frame], with_spans: bool) -> Columns:
     columns["spans_derived"] = [with_spans and source != TELEMETRY for source in columns["source"]]
     for name, converted in _CONVERSIONS.items():
         columns[name] = converted(columns[name])
-    texts = zip(*map(_texts, frames, records), strict=True)
-    columns.update(zip(("prompt", "completion", "request", "response"), texts, strict=True))
+    columns.update(zip(_TEXTS, zip(*map(_texts, frames, records), strict=True), strict=True))
     return columns
 
 
@@ -119,24 +125,27 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Sequence[Any]]] = {
 }
 
 
-def _texts(frame: Frame, record: RequestRecord) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns prompt and completion as plain text, request and response as JSON."""
+def _texts(frame: Frame, record: RequestRecord) -> tuple[Any, ...]:
     try:
         response = chat_response(frame, record)
-        prompt, completion = prompt_text(frame.request), completion_text(response)
+        completion, parts = completion_text(response), divided(frame.request)
+        prompt = b"" if parts else prompt_text(frame.request)
     except Exception as error:
         # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
         # those that come after it. The bodies are kept. The message of the error may quote them, so it stays out of the
         # log.
         logger.error("record.text_failed request_id=%s error=%s", record.request_id, type(error).__name__)
-        response, prompt, completion = frame.response, b"", b""
-    return prompt, completion, _utf8(frame.request), _utf8(response)
+        response, prompt, completion, parts = frame.response, b"", b"", None
+    if parts is None:
+        return prompt, completion, _utf8(frame.request), _utf8(response), *_NOT_SHARED
+    ids = tuple(text.id for text in parts.texts)
+    size = len(frame.request) - len(parts.request)
+    return (
+        parts.prompt, completion, parts.request, _utf8(response), ids, parts.shared_at, size, parts.opening, parts.texts
+    )  # fmt: skip
 
 
 def _utf8(body: bytes) -> bytes:
-    """Returns the body, with what is no UTF-8 in it replaced.
-
-    The store's driver takes bytes as they are, so that a body becomes no text which has to be encoded again."""
     if body.isascii():
         return body
     try:
@@ -147,14 +156,15 @@ def _utf8(body: bytes) -> bytes:
 
 
 def chat_response(frame: Frame, record: RequestRecord) -> bytes:
-    """Returns the whole response of a record as a chat completion, or in the form of its operation where that has
-    none. It may raise anything for an odd body."""
+    """Returns the response as a chat completion, or in its operation's own form if it has none.
+
+    May raise anything for an odd body.
+    """
     response = _as_chat(frame.response, record) if record.is_native else frame.response
     return assembled(response) if record.is_stream else response
 
 
 def _as_chat(response: bytes, record: RequestRecord) -> bytes:
-    """Returns a response in the client's own protocol as a chat completion, in whose form all responses are read."""
     adapter = native_adapter(record.provider, record.operation)
     return response if adapter is None else adapter.as_chat(response, stream=record.is_stream)
 

@@ -1,5 +1,3 @@
-"""Keeps data that can never be stored, for a person to look at, in `dead/` of the spool's directory."""
-
 from __future__ import annotations
 
 import logging
@@ -15,12 +13,11 @@ class DeadLetters:
         self._directory = directory / "dead"
 
     def keep_frame(self, segment: Path, frame: Frame, reason: str) -> None:
-        """Keeps a record that the store or this version of the code refuses."""
         self._keep(f"{segment.stem}-{frame.start}", frame.meta + b"\n" + frame.request + b"\n" + frame.response, reason)
         logger.error("record.dead segment=%s offset=%d", segment.name, frame.start)
 
     def keep_damage(self, segment: Path, start: int, end: int) -> None:
-        """Keeps bytes between two good frames, or the torn end that a dead writer left."""
+        """For bytes between two good frames, or the torn end that a dead writer left."""
         with segment.open("rb") as file:
             file.seek(start)
             content = file.read(end - start)

@@ -1,9 +1,9 @@
 """Estimates the memory that the store's text indexes need for an insert, before its records become a batch.
 
-While rows are inserted, the store splits all their texts into words at once, and an index keeps a cell for each
-different word and a buffer for each word of many rows. Prose has few different words, whatever its size, whereas a list
-of hashes or random identifiers has nothing else, and of ideographs each two are one. A batch is fixed once it was
-tried, so one that needs too much could never be stored.
+On insert, the store splits all texts into words at once; an index keeps a cell for each different word and a buffer for
+each word of many rows. Prose has few different words at any size, a list of hashes or random identifiers has only
+different ones, and in ideographs every two characters are a word. A batch is fixed at its first try, so one that needs
+too much memory could never be stored.
 """
 
 from __future__ import annotations
@@ -37,22 +37,21 @@ _MANY_ESCAPES = 1 / 24
 
 
 def count_fitting(frames: Sequence[Frame], memory: int) -> int:
-    """Returns how many of the first frames the store can take at once with this memory; at least one."""
-    if sum(map(_size, frames)) * _LARGEST_COST <= memory:
-        return len(frames)
-    start = 0
-    while start < len(frames):
+    """Returns how many of the first frames the store can take at once with this memory (bytes); at least one."""
+    start, rest = 0, sum(map(_size, frames))
+    # What fits at any price is not judged: the whole of a small batch, the end of a large one.
+    while rest * _LARGEST_COST > memory:
         end, size = start, 0
         while end < len(frames) and size < _GROUP_BYTES:
             size += _size(frames[end])
             end += 1
-        cost = _cost(frames[start:end])
+        cost, rest = _cost(frames[start:end]), rest - size
         for place in range(start, end):
             memory -= _size(frames[place]) * USUAL_COST + _text_size(frames[place]) * (cost - USUAL_COST)
             if memory < 0:
                 return max(place, 1)
         start = end
-    return start
+    return len(frames)
 
 
 def _size(frame: Frame) -> int:
@@ -64,16 +63,19 @@ def _text_size(frame: Frame) -> int:
 
 
 def _cost(group: Sequence[Frame]) -> int:
-    """Returns the memory for each byte of the group's texts."""
     texts = b"".join([text for frame in group for text in (frame.request, frame.response)])
     words = memoryview(texts)[: len(texts) // _WORD_BYTES * _WORD_BYTES].cast("Q")
     if len(words) < _SAMPLES:
         return TEXT_COST
     # An odd step meets every part of lines of 32 or 64 bytes.
     taken = words[:: len(words) // _SAMPLES | 1].tobytes()
-    sample = memoryview(taken).cast("Q").tolist()
-    if taken.count(_ESCAPE) < len(taken) * _MANY_ESCAPES:
-        sample = [word if word & _BEYOND_ASCII else word & _HALF for word in sample]
+    if taken.count(_ESCAPE) >= len(taken) * _MANY_ESCAPES:
+        sample = memoryview(taken).cast("Q").tolist()
+    elif taken.isascii():
+        sample = memoryview(taken).cast("I")[::2].tolist()
+    else:
+        words = memoryview(taken).cast("Q")
+        sample = [word if word & _BEYOND_ASCII else word & _HALF for word in words.tolist()]
     share = len(set(sample)) / len(sample)
     if share < _REPEATING:
         signs = len(taken) - len(taken.translate(None, _SIGNS))

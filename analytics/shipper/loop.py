@@ -1,11 +1,11 @@
 """Ships the records of the spool to the store.
 
-The steps are: record the requests of dead workers, plan a batch, insert it until it is stored, hand over what is
-exported, save the offset, remove shipped segments.
+The steps: record the requests of dead workers, plan a batch, insert it until it is stored, hand over what is exported,
+save the offset, remove shipped segments. Some figures come later than the rows (`analytics.clickhouse.late_figures`).
 
-Three things make sure that each record is stored exactly once. A batch is saved before its first try, so any retry
-sends the same rows. The token of those rows makes the store take them once, in the base table and in every rollup. The
-end of the shipped bytes is saved after the store has the rows, never before.
+Three rules store each record exactly once. A batch is saved before its first try, so any retry sends the same rows. The
+store deduplicates those rows by their token, in the base table and in every rollup. The end of the shipped bytes is
+saved only after the store has the rows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from pathlib import Path
 
 from django.conf import settings
 
-from analytics.clickhouse import client
+from analytics.clickhouse import late_figures
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.request_log.columns import Columns, rows_of
 from analytics.shipper import batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.shared_texts import StoreInserts
 from analytics.spool import names
 from analytics.spool.handover import Handover
 from analytics.spool.interrupted import is_retained, record_interrupted
@@ -46,11 +47,15 @@ _LAST_RETRY_SECONDS = 60.0
 _QUICK_RETRY_SECONDS = 1.0
 _QUICK_RETRIES_FOR_SECONDS = 30.0
 _MIN_PAUSE_SECONDS = 0.3
-# A session is to be listed within five seconds of its request.
-_MAX_PAUSE_SECONDS = 2.0
-# Each insert has a fixed cost for the store: at most a twentieth of the time goes into inserts while there are few
+# Between two whole looks into an empty spool, which also find workers that died: looks at the sizes of segments alone.
+_LOOKS_FOR_RECORDS = 10
+# A session is to be listed within five seconds of its request. A record that comes after a pause is shipped at once.
+_MAX_PAUSE_SECONDS = 4.0
+# Each insert has a fixed cost for the store: at most a hundredth of the time goes into inserts while there are few
 # records.
-_PAUSE_PER_INSERT_SECOND = 20
+_PAUSE_PER_INSERT_SECOND = 100
+_FIGURES_EVERY_SECONDS = 20.0
+_LOOKS = 2
 _LEFTOVER_SECONDS = 60.0
 _HELD_UP_PAUSE_SECONDS = 1.0
 
@@ -59,28 +64,26 @@ _CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321,
 
 
 class SpoolLockedError(Exception):
-    """Another shipper has the lock of this spool."""
+    pass
 
 
 def insert_into_store(columns: Columns, token: str) -> None:
-    if columns:
-        client.insert_columns("ingest", columns, token=token)
+    StoreInserts()(columns, token)
 
 
 class Shipper:
-    """The one shipper of a spool's directory. Raises SpoolLockedError when there is one already.
+    """The one shipper of a spool's directory. Raises SpoolLockedError if another one runs.
 
-    `with_spans` marks the requests whose spans are derived when they are read.
-
-    `stop` may be set from a signal handler: the batch in hand is finished if the store takes it
-    at once, else kept as it is.
+    `insert` takes the place of the store, which makes no late figures then. `with_spans` marks the requests whose spans
+    are derived when they are read. `stop` may be set from a signal handler: the current batch is finished if the store
+    takes it at once, else it stays planned.
     """
 
     def __init__(
         self,
         directory: Path,
         *,
-        insert: Insert = insert_into_store,
+        insert: Insert | None = None,
         with_spans: bool = True,
         lock_seconds: float = 0.0,
     ) -> None:
@@ -88,7 +91,8 @@ class Shipper:
         self.stop = threading.Event()
         self.shipped = 0
         self._directory = directory
-        self._insert = insert
+        self._insert = insert or StoreInserts()
+        self._makes_figures = insert is None
         self._with_spans = with_spans
         self._lock = _take_lock(directory / "shipper.lock", lock_seconds)
         self._file = StateFile(directory)
@@ -96,6 +100,8 @@ class Shipper:
         self._dead = DeadLetters(directory)
         self._totals = TotalsFile(directory)
         self._size = BatchSize()
+        # A shipper that died may have left rows without figures. Rows are seen by the second look at the latest.
+        self._without_figures, self._looks, self._figures_at = 0, _LOOKS, time.monotonic()
         self._handover = Handover(directory, max_bytes=settings.TRACE_EXPORT_BYTES)
         self._handover.recover({plan.token for plan in self._state.plans})
 
@@ -105,7 +111,7 @@ class Shipper:
     def run(self) -> None:
         """Ships until `stop` is set.
 
-        A write that a full disk refuses is tried again; the last saved state stays valid.
+        Retries a write that a full disk refuses; the last saved state stays valid.
         """
         held_up = False
         while not self.stop.is_set():
@@ -121,22 +127,41 @@ class Shipper:
             if held_up:
                 held_up = False
                 logger.warning("shipper.recovered")
+            self._advance_figures()
             if not shipped:
-                self.stop.wait(_MIN_PAUSE_SECONDS)
+                self._wait_for_records()
             elif not self._is_behind():
                 spent = time.monotonic() - started
-                pause = max(_MIN_PAUSE_SECONDS, spent * _PAUSE_PER_INSERT_SECOND)
-                self.stop.wait(min(pause, _MAX_PAUSE_SECONDS))
+                # A record that came during the insert has waited since then.
+                pause = min(spent * _PAUSE_PER_INSERT_SECOND, _MAX_PAUSE_SECONDS - spent)
+                self.stop.wait(max(pause, _MIN_PAUSE_SECONDS))
+        if not self._state.plans:
+            self._make_figures(late_figures.settle)
+
+    def _wait_for_records(self) -> None:
+        """Returns when there are some, but soon enough for the requests of a worker that died."""
+        for _ in range(_LOOKS_FOR_RECORDS):
+            if self.stop.wait(_MIN_PAUSE_SECONDS) or self._has_records():
+                return
+
+    def _has_records(self) -> bool:
+        offsets = self._state.offsets
+        try:
+            with os.scandir(self._directory) as entries:
+                segments = (entry for entry in entries if entry.name.endswith(names.SEGMENT))
+                return any(entry.stat().st_size > offsets.get(entry.name, 0) for entry in segments)
+        except OSError:
+            return True  # The whole look says what is wrong.
 
     def drain(self) -> int:
-        """Ships all records of the spool, and returns the number of rows shipped."""
         before = self.shipped
         while not self.stop.is_set() and self.ship_batch():
             pass
+        self._make_figures(late_figures.settle)
         return self.shipped - before
 
     def ship_batch(self) -> bool:
-        """Ships one batch, first the one an earlier process began. Returns False when there was nothing to ship."""
+        """Begins with a batch that an earlier process left. Returns False if there was nothing to ship."""
         record_interrupted(self._directory)
         frames = None
         if not self._state.plans:
@@ -159,9 +184,24 @@ class Shipper:
         self._delete_finished()
         return True
 
+    def _advance_figures(self) -> None:
+        waited = time.monotonic() - self._figures_at
+        if self._without_figures >= late_figures.ROWS_AT_ONCE or waited > _FIGURES_EVERY_SECONDS:
+            self._make_figures(late_figures.advance)
+
+    def _make_figures(self, make: Callable[[], object]) -> None:
+        self._figures_at = time.monotonic()
+        if not (self._makes_figures and self._looks):
+            return
+        try:
+            make()
+        except _STORE_ERRORS as error:
+            logger.warning("figures.postponed reason=%s", type(error).__name__)
+        else:
+            self._without_figures, self._looks = 0, self._looks - 1
+
     def _ship_first(self, frames: list[batch.Located] | None) -> bool:
-        """Ships the first plan, whose `frames` are read unless given, or replaces it by its halves. Returns False when
-        stopped before either."""
+        """Ships the first plan or replaces it by its halves; False if stopped. Reads `frames` if None."""
         plan = self._state.plans[0]
         if frames is None:
             frames = batch.read_frames(self._directory, plan, self._dead)
@@ -179,6 +219,7 @@ class Shipper:
         else:
             self._size.adapt(rows=rows, size=plan.size, seconds=time.monotonic() - began)
             self.shipped += rows
+            self._without_figures, self._looks = self._without_figures + rows, _LOOKS
             self._totals.count(columns, plan.token)
             self._handover.prepare((item.frame for item in frames), plan.token)
         self._commit(plan)
@@ -186,10 +227,7 @@ class Shipper:
         return True
 
     def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:
-        """Inserts until the store has the rows; returns False when stopped.
-
-        Raises AnalyticsQueryError for rows at fault.
-        """
+        """Returns False if stopped. Raises AnalyticsQueryError if the rows are at fault."""
         began = time.monotonic()
         wait, failed = _FIRST_RETRY_SECONDS, False
         while True:
@@ -232,10 +270,7 @@ class Shipper:
         return sum(pending) > self._size.max_bytes // 2
 
     def _delete_finished(self) -> None:
-        """Removes segments that are closed and shipped to the end.
-
-        Their offsets go with the next commit, not before.
-        """
+        """Removes closed segments that are fully shipped. Their offsets go with the next commit, not before."""
         segments = self._segments()
         for path in segments:
             # The order matters: a segment found closed does not grow any more, so its size is final.
@@ -244,7 +279,6 @@ class Shipper:
         self._delete_leftovers()
 
     def _delete_leftovers(self) -> None:
-        """Removes files that never got their name, because their process died between the two steps."""
         for path in self._directory.glob(f"*{names.RESERVE}"):
             if is_finished(path):
                 path.unlink(missing_ok=True)

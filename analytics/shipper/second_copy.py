@@ -1,9 +1,9 @@
-"""A second copy of what waits in the spool, on object storage: a host that is lost takes nothing older along.
+"""A second copy of the waiting spool on object storage: if a host is lost, only the newest records are lost.
 
-The shipper stores most records within two seconds, so that only those are copied that wait for longer, as all do while
-ClickHouse is away. A piece of a segment is an object `<spool>/<segment>/<start>-<end>` (bytes), removed when the store
-has it. The spool's id is in its folder: a host that comes back with an empty disk does not take the pieces of the lost
-one for its own.
+The shipper stores most records within four seconds, so only records that wait longer are copied, as all do while
+ClickHouse is down. A piece of a segment is an object `<spool>/<segment>/<start>-<end>` (bytes), removed once the store
+has it. The spool's id is in its folder, so a host that returns with an empty disk does not mistake the lost host's
+pieces for its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME = re.compile(r"(?:([0-9a-f]+)/)?([0-9]+-[\w-]+\.seg)/([0-9]+)-([0-9]+)")
 
 
 class Piece(NamedTuple):
-    """The bytes from `start` to `end` of a segment; `spool` is empty where the folder of one spool is looked at."""
+    """The bytes from `start` to `end` of a segment. `spool` is empty for names below one spool's own folder."""
 
     spool: str
     segment: str
@@ -41,7 +41,6 @@ class Piece(NamedTuple):
 
 
 def piece_of(name: str) -> Piece | None:
-    """Returns what an object is a piece of, and None for one of another name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -50,8 +49,10 @@ def piece_of(name: str) -> Piece | None:
 
 
 class SecondCopy:
-    """Copies the spool in `directory` to `place`, from a thread of its own until it is closed. Bytes are copied when
-    they have waited for `seconds`, at twice that at the latest."""
+    """Copies the spool in `directory` to `place` in a thread, until it is closed.
+
+    Bytes are copied after they have waited `seconds`, at the latest twice that.
+    """
 
     def __init__(self, directory: Path, place: Place, *, seconds: float) -> None:
         self._directory, self._place, self._seconds = directory, place, seconds
@@ -74,7 +75,7 @@ class SecondCopy:
             self._thread.join()
 
     def look(self) -> None:
-        """Copies what has waited since the last look, and removes what has been shipped. Raises StorageError."""
+        """Copies what has waited since the last look and removes what has been shipped. Raises StorageError."""
         pieces = self._known()
         state = self._state.load()
         sizes = {path.name: path.stat().st_size for path in names.list_files(self._directory, names.SEGMENT)}
@@ -102,7 +103,6 @@ class SecondCopy:
         self._copied = {segment: end for segment, end in self._copied.items() if segment in self._sizes}
 
     def _known(self) -> set[Piece]:
-        """Returns the pieces of this spool, which are looked up once, and tells which other spools have pieces here."""
         if self._pieces is None:
             self._spool = self._spool or _spool_id(self._directory)
             found = [piece for name in self._place.sizes("") if (piece := piece_of(name)) is not None]
@@ -129,7 +129,6 @@ class SecondCopy:
 
 
 def _spool_id(directory: Path) -> str:
-    """Returns the id of the spool in a folder, which gets one the first time."""
     path = directory / _ID
     try:
         return path.read_text(encoding="ascii")

@@ -1,4 +1,4 @@
-"""The status of a spool, for pages and alarms: any process may read it, and nothing is written."""
+"""The status of a spool, for pages and alarms. Any process may read it; nothing is written."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from analytics.spool.shipper_state import StateFile
 class SpoolStatus:
     """The status of a spool's folder at one moment.
 
-    `losses` count since the folder was made. `segment_bytes` are those of all segments, `unshipped_bytes` those that
-    the store has not got yet, `oldest_unshipped_seconds` how long ago the first of their requests ended (0.0 when
-    there are none). `dead_letters` are records and damaged ranges that are kept for a person. `free_bytes` are what
-    the file system has left for the service.
+    `losses` count since the folder was made. `segment_bytes` are all bytes in segments, `unshipped_bytes` those that
+    the store does not have yet. `oldest_unshipped_seconds` is the age of the first unshipped request's end, 0.0 without
+    one. `dead_letters` are records and damaged ranges kept for a person. `free_bytes` is what the service may still
+    write to the file system.
     """
 
     losses: Losses
@@ -35,7 +35,6 @@ class SpoolStatus:
 
 
 def read_status(directory: Path) -> SpoolStatus:
-    """Returns the status of a spool. Raises OSError when its folder does not exist."""
     waiting = list(_unshipped(directory))
     return SpoolStatus(
         losses=read_losses(directory),
@@ -48,24 +47,17 @@ def read_status(directory: Path) -> SpoolStatus:
 
 
 def oldest_unshipped_seconds(directory: Path) -> float:
-    """Returns how long ago the first request ended whose record the store has not got yet, and 0.0 when there is none
-    or no folder."""
+    """Returns how long ago the first unshipped request ended; 0.0 if there is none or no folder."""
     return max((one.age_seconds for one in _unshipped(directory)), default=0.0)
 
 
 def free_bytes(directory: Path) -> int:
-    """Returns the bytes the service may still write to the file system of `directory`.
-
-    Raises OSError when it is missing.
-    """
     found = os.statvfs(directory)
     return found.f_bavail * found.f_frsize
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A segment: its bytes, those among them that the store has not got yet, and the age in seconds of the first."""
-
     size: int
     unshipped: int
     age_seconds: float
@@ -91,7 +83,6 @@ def _offsets(directory: Path) -> dict[str, int]:
 
 
 def _ended(path: Path, start: int) -> float:
-    """Returns the time in Unix seconds when the record's request ended; for a damaged record, when it was written."""
     found = read_stretch(path, start, finished=True, max_frames=1)
     if found.frames:
         try:

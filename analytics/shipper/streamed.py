@@ -12,7 +12,7 @@ _WHOLE = frozenset({"id", "type", "role", "name", "index", "function_name"})
 
 
 def assembled(stream: bytes) -> bytes:
-    """Returns the JSON of a `chat.completion` from `data: <chunk>` events, however short the stream.
+    """Returns the JSON of a `chat.completion` from `data: <chunk>` events, even of a truncated stream.
 
     It never raises.
     """
@@ -73,9 +73,7 @@ def _merge(whole: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _merge_list(whole: list[Any], delta: list[Any]) -> list[Any]:
-    """Merges two lists: items with an `index` (tool calls) are pieces of the item with that index; others are
-    appended.
-    """
+    """Items with an `index` (tool calls) are pieces of the item with that index; others are appended."""
     for item in delta:
         index = item.get("index") if isinstance(item, dict) else None
         same = next(

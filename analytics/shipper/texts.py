@@ -1,4 +1,4 @@
-"""Extracts the plain text of a request and its answer, for search and previews, from any bytes without failing."""
+"""Extracts the plain text of a request and its answer, for search and previews. Never fails, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import msgspec
 MAX_CHARACTERS = 1_000_000
 
 
-class _Message(msgspec.Struct):
-    """The fields of a message that are read; each may be of any type."""
-
+class Message(msgspec.Struct):
     role: Any = None
     content: Any = None
     refusal: Any = None
@@ -22,11 +20,11 @@ class _Message(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    message: _Message
+    message: Message
 
 
 class _Request(msgspec.Struct):
-    messages: list[_Message]
+    messages: list[Message]
 
 
 class _Response(msgspec.Struct):
@@ -41,16 +39,18 @@ _DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def prompt_text(request: bytes) -> bytes:
-    """Returns the messages of a chat-completion request, one after the other, each marked with its role, in UTF-8."""
-    return _utf8("\n".join([f"{_role(one)}: {_message_text(one)}" for one in _messages_of_request(request)]))
+    return _utf8("\n".join(map(line_of, _messages_of_request(request))))
+
+
+def line_of(message: Message) -> str:
+    return f"{_role(message)}: {_message_text(message)}"
 
 
 def completion_text(response: bytes) -> bytes:
-    """Returns the model's text in a chat completion, in UTF-8; several choices follow each other."""
     return _utf8("\n".join([text for one in _messages_of_response(response) if (text := _message_text(one))]))
 
 
-def _messages_of_request(request: bytes) -> list[_Message]:
+def _messages_of_request(request: bytes) -> list[Message]:
     if not request:
         return []
     try:
@@ -61,7 +61,7 @@ def _messages_of_request(request: bytes) -> list[_Message]:
     return [_to_message(one) for one in messages] if isinstance(messages, list) else []
 
 
-def _messages_of_response(response: bytes) -> list[_Message]:
+def _messages_of_response(response: bytes) -> list[Message]:
     if not response:
         return []
     try:
@@ -74,7 +74,6 @@ def _messages_of_response(response: bytes) -> list[_Message]:
 
 
 def _decode_leniently(content: bytes) -> Any:
-    """Returns the JSON value of a body of another shape, or None for one that is no JSON."""
     try:
         return _decode_any(content)
     except _DECODE_ERRORS:
@@ -86,10 +85,10 @@ def _decode_leniently(content: bytes) -> Any:
         return None
 
 
-def _to_message(value: Any) -> _Message:
+def _to_message(value: Any) -> Message:
     if not isinstance(value, dict):
-        return _Message()
-    return _Message(**{name: value.get(name) for name in _Message.__struct_fields__})
+        return Message()
+    return Message(**{name: value.get(name) for name in Message.__struct_fields__})
 
 
 def _utf8(text: str) -> bytes:
@@ -97,11 +96,11 @@ def _utf8(text: str) -> bytes:
     return text[:MAX_CHARACTERS].encode("utf-8", "replace")
 
 
-def _role(message: _Message) -> str:
+def _role(message: Message) -> str:
     return message.role if isinstance(message.role, str) else "unknown"
 
 
-def _message_text(message: _Message) -> str:
+def _message_text(message: Message) -> str:
     if isinstance(message.content, str) and message.refusal is None and message.tool_calls is None:
         return message.content
     refusal = [message.refusal] if isinstance(message.refusal, str) else []

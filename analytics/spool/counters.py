@@ -1,8 +1,8 @@
-"""Counters of records that could not be written, in a small file that exists before the disk is full.
+"""Counters of lost records, in a small file that is allocated before the disk is full.
 
-Each process has a file of its own, mapped shared and preallocated, so that counting needs no room and survives any end
-of the process. A process takes over the file of a dead one and goes on counting in it: there are never more files than
-processes at once, and nothing has to be added up when one dies.
+Each process has its own file, mapped shared and preallocated, so that counting needs no disk space and survives any end
+of the process. A new process takes over a dead one's file and goes on counting in it, so there are never more files
+than processes at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Losses:
     """The losses of all processes since the spool's folder was made.
 
     `lost` records could not be written and are gone; `without_content` were written without their texts; `queued` wait
-    in the memory of living processes. `last_loss` is Unix time in microseconds, 0 when nothing was ever lost.
+    in the memory of living processes. `last_loss` is Unix time in microseconds, 0 if nothing was ever lost.
     """
 
     lost: int = 0
@@ -46,17 +46,15 @@ class Losses:
 
 
 class LossCounters:
-    """The counters of one process. They are not safe for threads, so the spool's writer holds its lock."""
+    """The counters of one process. Not thread-safe: the spool's writer holds its lock."""
 
     def __init__(self, directory: Path) -> None:
-        """Opens a file of counters. When the disk has no room for one, it counts in memory alone; it never raises for a
-        failing disk."""
+        """Counts in memory alone if the disk has no room for a file. Never raises for a failing disk."""
         self._directory = directory
         self._fd, self._map = _NO_FILE, mmap.mmap(-1, _FILE_BYTES)
         self.keep()
 
     def keep(self) -> None:
-        """Moves counts that are in memory alone to a file, if the disk has room by now."""
         if self._fd != _NO_FILE:
             return
         try:
@@ -96,7 +94,6 @@ class LossCounters:
 
 
 def read_losses(directory: Path) -> Losses:
-    """Returns the sums over all processes that ever wrote to this spool."""
     total = Losses()
     for path in directory.glob(_PATTERN):
         found = _read_file(path)
@@ -129,10 +126,7 @@ def _read_file(path: Path) -> Losses:
 
 
 def _is_free(fd: int) -> bool:
-    """Tells if the process that counted in the file has ended.
-
-    The lock is shared, since readers ask at the same time.
-    """
+    """Uses a shared lock, since readers may ask at the same time."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -141,10 +135,6 @@ def _is_free(fd: int) -> bool:
 
 
 def _take_file(directory: Path) -> tuple[int, mmap.mmap]:
-    """Returns the first file that no living process has, and creates one if all are taken.
-
-    Raises OSError when the disk has no room.
-    """
     for number in count(1):
         fd = os.open(directory / f"losses-{number}.count", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

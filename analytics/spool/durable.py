@@ -1,4 +1,4 @@
-"""Writes files durably, and replaces small ones atomically, also on a full disk."""
+"""Writes files durably, and replaces small ones atomically, even on a full disk."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replaces the file's content, and returns when the new content would survive a loss of power.
+    """Returns when the new content would survive a power loss; a reader sees the old content or the new one.
 
-    A reader sees the old content or the new one. The new content is written over a draft, the content before the last,
-    whose blocks were kept for it: a file that does not grow needs no room. Raises OSError; then the old content stands.
+    The new content overwrites a draft, the content before the last, whose blocks were kept: a file that does not grow
+    needs no disk space. On OSError the old content stays.
     """
     draft = _sibling(path, "next")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -29,8 +29,10 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def write(path: Path, parts: Iterable[bytes]) -> None:
-    """Writes a file of the owner's, and returns when its content would survive a loss of power; its name does so after
-    `sync_folder`. Raises OSError."""
+    """Writes a file that only its owner can read, and returns when its content would survive a power loss.
+
+    Its name survives only after `sync_folder`. Raises OSError.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(parts)
@@ -39,7 +41,6 @@ def write(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _exchange(draft: Path, path: Path) -> None:
-    """Swaps the two files: the draft becomes the file, and the old file becomes the next draft."""
     last = _sibling(path, "last")
     with suppress(OSError):
         last.unlink(missing_ok=True)
@@ -54,7 +55,7 @@ def _sibling(path: Path, part: str) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Has the names of a folder's files survive a loss of power. Raises OSError."""
+    """Makes the names of a folder's files survive a power loss. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
 """The frame of one record in a segment: header, meta, request bytes, response bytes.
 
 Header, little-endian, 20 bytes: magic `PGS1` (the last character is the version), the lengths of meta, request and
-response in bytes, and a CRC-32 over the lengths and everything that follows the header, seeded by the segment's name.
-Meta is the `RequestRecord` as JSON.
+response in bytes, and a CRC-32 over the lengths and everything after the header, seeded by the segment's name. Meta is
+the `RequestRecord` as JSON.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ _encoder = msgspec.json.Encoder()
 def segment_seed(path: Path) -> int:
     """Returns the start value of a segment's checksums.
 
-    The value comes from the random part of the file's name, so no client can send content that passes for a record when
-    a reader looks for the next good frame behind a damaged one.
+    It comes from the random part of the file's name, so that no client can send content that passes for a frame when a
+    reader looks for the next good frame behind a damaged one.
     """
     return crc32(path.name.encode())
 
 
 def pack(meta: bytes, request: bytes, response: bytes, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns the buffers of one frame, in order; `meta` is what `encode_meta` returns."""
     lengths = (len(meta), len(request), len(response))
     # `checksum` is the same for any number of parts, and takes twice the time.
     check = crc32(response, crc32(request, crc32(meta, crc32(LENGTHS.pack(*lengths), seed))))

@@ -1,10 +1,10 @@
 """Hands the records of projects that export spans from the shipper to the exporter, each exactly once.
 
-The shipper writes the records of a batch to a hidden file once the store has them, saves the end of the batch, and then
-gives the file its name. After a crash the saved batches tell what a hidden file is: one whose batch is still to be
-shipped is written again, any other is complete. The exporter removes a file when it has made its own of it.
+The shipper writes a batch's records to a hidden file once the store has them, saves the end of the batch, and then
+renames the file to its visible name. After a crash, the hidden file of an unshipped batch is written again; any other
+is complete. The exporter removes a file once it has its own copy.
 
-The exporter says in `wanted.json` which projects it wants, so that the shipper needs no database.
+The exporter lists the projects it wants in `wanted.json`, so the shipper needs no database.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _WANTED, _LOST = "wanted.json", "lost.json"
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """The records that could not be handed over, and when the last of them was, in Unix seconds."""
-
     records: int = 0
     last: float = 0.0
 
@@ -51,7 +49,7 @@ _lost = msgspec.json.Decoder(Lost)
 
 
 class Handover:
-    """The shipper's side. Nothing raises for a failing disk, on which the records themselves must not depend."""
+    """The shipper's side. Never raises for a failing disk: the records themselves must not depend on the export."""
 
     def __init__(self, spool: Path, *, max_bytes: int) -> None:
         self._folder = spool / FOLDER
@@ -62,7 +60,6 @@ class Handover:
         self._not_counted = 0
 
     def recover(self, unshipped: Collection[str]) -> None:
-        """Settles what an earlier process left; `unshipped` are the tokens of the batches that it has not shipped."""
         for hidden in (self._folder / _HANDED).glob(f"*{_HIDDEN}"):
             with suppress(OSError):
                 if hidden.stem.rpartition("-")[2] in unshipped:
@@ -71,7 +68,6 @@ class Handover:
                     hidden.rename(hidden.with_suffix(names.SEGMENT))
 
     def prepare(self, batch: Iterable[Frame], token: str) -> None:
-        """Writes the records of a batch that the exporter wants, hidden until `publish`."""
         self._forget(token)
         projects = self._wanted()
         if not projects:
@@ -96,7 +92,6 @@ class Handover:
         self._hidden[token] = hidden
 
     def publish(self, token: str) -> None:
-        """Gives the records of a shipped batch to the exporter."""
         hidden = self._hidden.pop(token, None)
         if hidden is not None:
             try:
@@ -111,7 +106,6 @@ class Handover:
             hidden.unlink(missing_ok=True)
 
     def _wanted(self) -> Mapping[str, bool]:
-        """Returns the projects whose records the exporter wants, each with whether it wants their bodies."""
         path = self._folder / _WANTED
         try:
             changed = path.stat().st_mtime_ns
@@ -132,14 +126,20 @@ class Handover:
 
 
 def want(spool: Path, projects: Mapping[str, bool]) -> None:
-    """Says which projects' records are to be handed over, each with whether the bodies are too. Raises OSError."""
     (spool / FOLDER / _HANDED).mkdir(parents=True, exist_ok=True, mode=0o700)
     replace(spool / FOLDER / _WANTED, msgspec.json.encode(projects))
 
 
+def wanted(spool: Path) -> Mapping[str, bool]:
+    """Returns the projects whose records are handed over, and whether with their texts."""
+    try:
+        return _wanted.decode((spool / FOLDER / _WANTED).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
 def handed(spool: Path) -> list[Path]:
-    """Returns the files that were handed over, oldest first; each has frames like a segment (`analytics.spool.reader`)
-    and is removed by its reader."""
+    """Returns files of frames (`analytics.spool.reader`), oldest first. The reader removes each file."""
     found = (spool / FOLDER / _HANDED).glob(f"*{names.SEGMENT}")
     return sorted(found, key=lambda path: (int(path.name.partition("-")[0]), path.name))
 
@@ -152,7 +152,6 @@ def read_lost(spool: Path) -> Lost:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Returns the bytes of the files in a folder. Raises OSError without the folder."""
     total = 0
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -163,7 +162,6 @@ def folder_bytes(folder: Path) -> int:
 
 
 def _chosen(frame: Frame, projects: Mapping[str, bool]) -> tuple[bytes, bytes, bytes] | None:
-    """Returns the parts of a record to hand over, and None for one that is not exported."""
     try:
         owner = _owner.decode(frame.meta)
     except msgspec.DecodeError:

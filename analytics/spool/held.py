@@ -1,8 +1,8 @@
-"""Records that join the spool all together or not at all: those of a batch's results, of which there may be 50,000.
+"""Records that join the spool all together or not at all: the up to 50,000 results of a batch.
 
-They are appended to a segment in a folder that no shipper reads. Their owner then decides elsewhere, in a database, and
-`publish` moves the segment into the spool. A process that dies in between leaves the segment: `settle_held` moves what
-was decided for, and deletes the rest.
+They are appended to a segment in a folder that no shipper reads. Once their owner has committed in a database,
+`publish` moves the segment into the spool. If the process dies in between, `settle_held` publishes what was committed
+and deletes the rest.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _FOLDER = "held"
 
 
 class HeldRecords:
-    """A segment that its owner fills, and then publishes or discards. One thread at a time may use it."""
+    """A segment that its owner fills, then publishes or discards. Not thread-safe."""
 
     def __init__(self, spool: Path) -> None:
-        """Makes the segment. Raises OSError."""
         folder = spool / _FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._spool = spool
@@ -40,16 +39,14 @@ class HeldRecords:
 
     @property
     def name(self) -> str:
-        """The name by which `settle_held` asks whether the records were decided for."""
         return self._segment.path.name
 
     def append(self, entry: SpoolEntry) -> None:
-        """Writes one record. Raises OSError, as on a full disk."""
         meta = frames.encode_meta(entry.record)
         self._segment.append(frames.pack(meta, entry.request, entry.response, self._segment.seed))
 
     def publish(self) -> None:
-        """Moves the records into the spool. Raises OSError, and then leaves them to `settle_held`."""
+        """Moves the records into the spool. On OSError they stay for `settle_held`."""
         try:
             # The segment is closed, and with that unlocked, behind its move: a shipper takes it only when it is whole.
             self._segment.path.rename(self._spool / self.name)
@@ -57,15 +54,16 @@ class HeldRecords:
             self._segment.close()
 
     def discard(self) -> None:
-        """Deletes the records."""
         self._segment.path.unlink(missing_ok=True)
         with suppress(OSError):
             self._segment.close()
 
 
 def settle_held(spool: Path, is_decided: Callable[[str], bool]) -> int:
-    """Publishes the segments of dead owners for which `is_decided`, deletes their others, and returns the number
-    published. Repeatable, also at once in several processes. Raises what `is_decided` raises."""
+    """Publishes dead owners' segments for which `is_decided`, deletes their others, returns how many were published.
+
+    Idempotent, and safe in several processes at once. Raises what `is_decided` raises.
+    """
     published = 0
     for segment in names.list_files(spool / _FOLDER, names.SEGMENT):
         with suppress(FileNotFoundError):  # Another process may have settled it.

@@ -1,7 +1,7 @@
 """The table of one worker's requests in flight, in memory that outlives the worker.
 
-A file mapped shared: a slot is in the page cache the moment it is written, so the shipper finds it after any
-death of the worker and records those requests as interrupted (`analytics.spool.interrupted`).
+The file is mapped shared, so a slot is in the page cache once it is written. However the worker dies, the shipper finds
+it and records those requests as interrupted (`analytics.spool.interrupted`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,6 @@ _NO_FILE = -1
 
 
 class InflightAllocation(NamedTuple):
-    """The version and the arm that a running rollout chose for a request: fields of `RequestRecord`."""
-
     prompt_config_id: str
     prompt_name: str
     prompt_version: int
@@ -80,9 +78,11 @@ class InflightAllocation(NamedTuple):
 
 # A struct takes a fifth of the time that a named tuple takes to be made with keywords, and each request makes one.
 class InflightRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request that has no outcome yet. `ts` is Unix time in microseconds; `retention_days` is 0 when it is unknown;
-    `allocation` is None when no rollout chose the request's prompt. `tokens` are those of a prompt that was sent to a
-    provider, estimated, and `rate` is what each of them costs."""
+    """A request without an outcome. `ts` is Unix time in microseconds; `retention_days` 0 is unknown.
+
+    `allocation` is None unless a rollout chose the request's prompt. `tokens` is the estimated size of a prompt that
+    was sent to a provider, `rate` the cost of each token.
+    """
 
     request_id: str
     project_id: str
@@ -102,7 +102,7 @@ class InflightRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class InflightKind(NamedTuple):
-    """The part that slots share whose requests differ in time, id, session and user alone."""
+    """What slots share if their requests differ only in time, id, session and user."""
 
     slot: bytes
     api_key_id: int
@@ -117,7 +117,6 @@ def _note(request: InflightRequest) -> bytes:
 
 
 def _fields(request: InflightRequest) -> tuple[object, ...]:
-    """Returns the fields of a slot that is not in use yet."""
     return (
         _FREE,
         request.stream,
@@ -135,13 +134,12 @@ def _fields(request: InflightRequest) -> tuple[object, ...]:
 
 
 class InflightTable:
-    """The slots of one worker, for the thread of its event loop alone.
+    """The slots of one worker, used only by the thread of its event loop.
 
-    Without room on the disk the slots are in memory alone, and requests in flight when the worker dies go unrecorded.
+    If the disk has no room the slots are in memory alone, and requests in flight when the worker dies go unrecorded.
 
-    Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, without
-    awaiting anything in between: if the worker is killed there, the record is in its newest segment, where it is looked
-    for.
+    Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, without an
+    `await` in between: if the worker is killed there, the shipper finds the record in its newest segment.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -160,11 +158,9 @@ class InflightTable:
         self._allocations: dict[int, int] = {}
 
     def __len__(self) -> int:
-        """Returns the number of requests in flight now."""
         return self._slots // _PAIR - len(self._free) - len(self._allocations)
 
     def begin(self, request: InflightRequest) -> int:
-        """Notes an admitted request without its allocation. Returns its slot, the number that goes to `end`."""
         slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(self._map, start, *_fields(request))
@@ -174,7 +170,7 @@ class InflightTable:
         return slot
 
     def begin_of(self, kind: InflightKind, request_id: str, ts: int, caller: tuple[str, str], tokens: int = 0) -> int:
-        """Notes a request of the kind as `begin` does, in a third of the time. `caller` are its user and session."""
+        """Does what `begin` does in a third of the time. `caller` is the user and the session."""
         slot = self._take()
         start = slot * _SLOT.size
         self._map[start : start + _OF_A_KIND] = kind.slot
@@ -188,11 +184,9 @@ class InflightTable:
         return slot
 
     def expect(self, slot: int, tokens: int, rate: int) -> None:
-        """Notes what the prompt of the request in `slot` costs, which a provider is asked now."""
         _EXPECTED.pack_into(self._map, slot * _SLOT.size + _EXPECTED_AT, min(tokens, _MAX_TOKENS), rate)
 
     def allocate(self, slot: int, request_id: str, allocation: InflightAllocation) -> None:
-        """Notes the allocation of a rollout for the request in `slot`, unless it is noted already."""
         if slot in self._allocations:
             return
         own = self._take()
@@ -217,11 +211,9 @@ class InflightTable:
         self._allocations[slot] = own
 
     def note_question_cached(self, slot: int) -> None:
-        """Notes that the response cache knew the question of an allocated request in `slot`."""
         self._map[self._allocations[slot] * _SLOT.size + _QUESTION_CACHED] = True
 
     def end(self, slot: int) -> None:
-        """Frees the slot of a request whose record is in the spool."""
         self._map[slot * _SLOT.size] = _FREE
         if slot in self._allocations:
             own = self._allocations.pop(slot)
@@ -230,7 +222,7 @@ class InflightTable:
         self._free.append(slot)
 
     def close(self) -> None:
-        """Ends the table gracefully. Its file stays while requests are in flight, so that the shipper records them."""
+        """Keeps the file while requests are in flight, so that the shipper records them."""
         if not len(self):
             self.path.unlink(missing_ok=True)
         self._map.close()
@@ -238,7 +230,6 @@ class InflightTable:
             os.close(self._fd)
 
     def _take(self) -> int:
-        """Returns a free slot, which is the caller's from now on."""
         if not self._free:
             self._grow()
         return self._free.pop()
@@ -250,7 +241,6 @@ class InflightTable:
         self._slots *= 2
 
     def _larger(self, size: int) -> mmap.mmap:
-        """Returns a map of `size` bytes with the same content, in memory alone when the disk has no room."""
         if self._fd != _NO_FILE:
             try:
                 _reserve(self._fd, size)
@@ -269,7 +259,6 @@ class InflightTable:
 
 
 def _make_file(path: Path, size: int) -> int:
-    """Creates the table's file. Raises OSError when the disk has no room for it, and then leaves no file behind."""
     hidden = path.with_suffix(".new-inflight")
     fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -292,7 +281,6 @@ def _reserve(fd: int, size: int) -> None:
 
 
 def read_table(content: bytes) -> Iterator[InflightRequest]:
-    """Returns the requests in the slots that are in use."""
     slots = memoryview(content)[: len(content) - len(content) % _SLOT.size]
     allocations = dict(_allocations(slots))
     for slot, (state, stream, days, number, team, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
@@ -320,7 +308,7 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
 
 
 def _noted(slots: memoryview, slot: int) -> tuple[str, int, int] | tuple[()]:
-    """Returns source, tokens and rate of a request; nothing in a table of an earlier version."""
+    """Returns source, tokens and rate; () for a table of an earlier version."""
     start = slot * _SLOT.size
     if start >= len(slots) or slots[start] != _NOTED:
         return ()
@@ -329,7 +317,6 @@ def _noted(slots: memoryview, slot: int) -> tuple[str, int, int] | tuple[()]:
 
 
 def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:
-    """Returns allocations by slot and request id; a request that ended right before may have left one."""
     for start in range(0, len(slots), _SLOT.size):
         if slots[start] == _ALLOCATED:
             _, fallback, stage, slot, unit, version, *texts, cached = _ALLOCATION.unpack_from(slots, start)

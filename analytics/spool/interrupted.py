@@ -1,7 +1,7 @@
 """Records the requests that a worker had in flight when it died.
 
-A request is found in one of two places: in a slot of the worker's table, or in the worker's segments, or for an instant
-in both. Requests in the table alone become records with the outcome `interrupted`, in a segment of their own.
+A request is in a slot of the worker's table or in the worker's segments, or for an instant in both. Requests only in
+the table become records with the outcome `interrupted`, in a segment of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _NOTHING_ELSE = dict.fromkeys(
 
 
 def record_interrupted(directory: Path) -> int:
-    """Records the requests of dead workers as interrupted and returns their number. It is safe to repeat."""
     count = 0
     for table in names.list_files(directory, names.INFLIGHT):
         if is_finished(table):
@@ -37,10 +36,9 @@ def record_interrupted(directory: Path) -> int:
 
 
 def is_retained(segment: Path, segments: list[Path]) -> bool:
-    """Tells if a shipped segment is still needed to find out which requests of its worker were recorded.
+    """Returns whether a shipped segment is still needed to find out which requests of its worker were recorded.
 
-    This is true for a worker's newest segment while its table exists: only there can the record of a request be whose
-    slot is still in use.
+    That is a worker's newest segment while its table exists: only there can a request with a slot in use have a record.
     """
     name = names.parse(segment)
     if name is None or not any(segment.parent.glob(f"*-{name.worker}{names.INFLIGHT}")):
@@ -110,7 +108,6 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
 
 
 def _expected(request: InflightRequest) -> dict[str, Any]:
-    """Returns the usage and the cost of a prompt that a provider was asked, which may be billed: an estimate."""
     if not request.tokens:
         return {}
     usage = {"prompt_tokens": request.tokens, "tokens_estimated": True}

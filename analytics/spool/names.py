@@ -1,8 +1,8 @@
 """The names of the spool's files.
 
-`<unix µs>-<pid>-<token>.seg` is a segment, the same with `.inflight` a table of requests in flight. The token is one
-for all files of a process, so that the shipper knows which segments may hold the requests of which table; a pid alone
-would not do, because containers use the same pids again after each restart.
+`<unix µs>-<pid>-<token>.seg` is a segment, the same with `.inflight` a table of requests in flight. A process has one
+token for all its files, which tells the shipper which segments belong to which table. A pid is not enough: containers
+reuse pids after each restart.
 """
 
 from __future__ import annotations
@@ -23,21 +23,18 @@ _tokens: dict[int, str] = {}
 
 @dataclass(frozen=True, order=True)
 class SpoolName:
-    """A parsed file name: creation time in Unix microseconds, the worker (`<pid>-<token>`), and what follows it."""
-
     created: int
     worker: str
     suffix: str
 
 
 def worker_token() -> str:
-    """Returns `<pid>-<random>` of this process; a forked child gets a token of its own."""
+    """Returns `<pid>-<random>` of this process; a forked child gets its own token."""
     pid = os.getpid()
     return _tokens.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
 
 
 def new_path(directory: Path, suffix: str) -> Path:
-    """Returns a path in `directory` that no other process and no earlier call of this process has got."""
     while True:
         path = directory / f"{time.time_ns() // 1000}-{worker_token()}{suffix}"
         if not path.exists():
@@ -45,7 +42,6 @@ def new_path(directory: Path, suffix: str) -> Path:
 
 
 def parse(path: Path) -> SpoolName | None:
-    """Returns the parts of a spool file's name, and None for any other file."""
     stem, dot, ending = path.name.partition(".")
     parts = stem.split("-")
     if not dot or len(parts) not in (3, 4) or not parts[0].isdigit():
@@ -54,6 +50,5 @@ def parse(path: Path) -> SpoolName | None:
 
 
 def list_files(directory: Path, ending: str) -> list[Path]:
-    """Returns the spool files of one kind, oldest first."""
     found = [path for path in directory.glob(f"*{ending}") if parse(path) is not None]
     return sorted(found, key=lambda path: (int(path.name.partition("-")[0]), path.name))

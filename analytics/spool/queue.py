@@ -1,5 +1,3 @@
-"""The queue of records that wait in memory while the disk is full, as many as fit into a bound of bytes."""
-
 from __future__ import annotations
 
 from collections import deque
@@ -21,7 +19,6 @@ class EntryQueue:
 
     @property
     def has_room(self) -> bool:
-        """Tells if one more record without its texts fits."""
         return self._bytes + _RECORD_BYTES <= self._max_bytes
 
     @property

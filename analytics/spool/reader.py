@@ -1,9 +1,8 @@
 """Reads the frames of a segment and skips its damaged ranges.
 
-The reader waits for a frame that is cut short at the end of a segment while the writer lives, and then gives it up.
-Damage in the middle is skipped to the next frame whose checksum fits, even while the writer lives: frames are written
-one after the other, so none is still in the writing that another one follows. The bytes between are reported, so that
-they can be kept for a person to look at.
+While the writer lives, the reader waits for a frame that is cut short at the end of a segment; then it gives the frame
+up. Damage in the middle is skipped at once, to the next frame whose checksum fits: frames are written in order, so a
+frame that another one follows is complete. The skipped bytes are reported, to be kept for a person to look at.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from analytics.spool import frames
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One record as it lies in the segment, from `start` to `end` (bytes from the segment's beginning)."""
-
     start: int
     end: int
     meta: bytes
@@ -31,14 +28,11 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     response: bytes
 
     def record(self) -> RequestRecord:
-        """Returns the record of the frame. Raises msgspec.DecodeError when its meta is of another version."""
         return _decoder.decode(self.meta)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The good frames and the damaged ranges between `start` and `end` of a segment."""
-
     start: int
     end: int
     frames: list[Frame] = field(default_factory=list)
@@ -49,7 +43,6 @@ _decoder = msgspec.json.Decoder(RequestRecord)
 
 
 def is_finished(path: Path) -> bool:
-    """Tells if the writer of a spool file has closed it or is dead."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,10 +62,10 @@ def read_stretch(
     max_frames: int = 1 << 62,
     max_bytes: int = 1 << 62,
 ) -> Stretch:
-    """Returns the frames from `start` on until a limit is met; at least one frame if there is one, however large.
+    """Returns frames until a limit is met; at least one if there is one, however large.
 
-    With `end` the same bytes give the same frames as when the stretch was first read. `finished` means that nothing
-    will be appended any more (`is_finished`, which must be called before this and not after).
+    With `end`, the same bytes give the same frames as the first read. `finished` means that nothing will be appended:
+    call `is_finished` before this, never after.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -127,7 +120,6 @@ class _Scan:
         return Frame(position, end, content[:meta], content[meta : meta + request], content[meta + request :])
 
     def next_frame(self, position: int) -> int:
-        """Returns the position of the next good frame, and `limit` when there is none."""
         while (position := self.content.find(frames.MAGIC, position, self.limit)) >= 0:
             if self.frame_at(position) is not None:
                 return position
@@ -143,6 +135,5 @@ _identity = msgspec.json.Decoder(_Identity)
 
 
 def request_ids(path: Path) -> Iterator[str]:
-    """Returns the ids of all requests recorded in a segment whose writer is gone."""
     for frame in read_stretch(path, 0, finished=True).frames:
         yield _identity.decode(frame.meta).request_id

@@ -1,7 +1,7 @@
-"""Space on the disk that is reserved while there is some, for the records that come when the disk is full.
+"""Disk space reserved for the records that arrive when the disk is full.
 
-The reserve is a future segment: an empty file with blocks of its own beyond its end (`fallocate` with KEEP_SIZE), which
-is appended to like any other once it has a segment's name. No other process can take that space meanwhile.
+The reserve is a future segment: an empty file with blocks beyond its end (`fallocate` with KEEP_SIZE), which is
+appended to like any other once it has a segment's name. Meanwhile no other process can take that space.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ _LEFT_TO_OTHERS = 2
 
 
 class Reserve:
-    """A reserve of `size` bytes in `directory`, which is used once."""
-
     def __init__(self, directory: Path, size: int) -> None:
-        """Reserves the space. Raises OSError when the disk is full or its file system cannot reserve any."""
+        """Raises OSError when the disk is full or the file system cannot reserve space."""
         found = os.statvfs(directory)
         if found.f_bavail * found.f_frsize < (1 + _LEFT_TO_OTHERS) * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -38,7 +36,7 @@ class Reserve:
             raise
 
     def to_segment(self) -> Segment:
-        """Turns the reserve into a segment. Raises OSError when the file cannot be renamed, and then removes it."""
+        """Raises OSError when the file cannot be renamed, and then removes it."""
         path = names.new_path(self._directory, names.SEGMENT)
         try:
             self._path.rename(path)
@@ -48,7 +46,6 @@ class Reserve:
         return Segment(self._fd, path)
 
     def close(self) -> None:
-        """Gives the reserved space back."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The segment that a writer appends to: locked from before it has its name, and free of halves of frames."""
+"""The segment that a writer appends to: locked before it gets its name, and without partial frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analytics.spool import frames, names
 
 
 class Segment:
-    """A segment that is open for appending. `size` is in bytes, and `seed` is the start value of its checksums."""
+    """`size` is in bytes; `seed` is the start value of the checksums."""
 
     __slots__ = ("fd", "path", "seed", "size")
 
@@ -24,12 +24,10 @@ class Segment:
 
     @classmethod
     def open(cls, directory: Path) -> Segment:
-        """Opens a new segment. Raises OSError when the file cannot be made, and then leaves none behind."""
         return cls.create(names.new_path(directory, names.SEGMENT))
 
     @classmethod
     def create(cls, path: Path) -> Segment:
-        """Opens a new segment at `path`. Raises OSError as `open` does."""
         hidden = path.with_suffix(".new")
         fd = open_locked(hidden)
         try:
@@ -43,7 +41,7 @@ class Segment:
         return cls(fd, path)
 
     def append(self, buffers: Sequence[bytes]) -> None:
-        """Writes a whole frame, or nothing and raises OSError, because half a frame would damage the segment."""
+        """Writes a whole frame, or nothing and raises OSError: half a frame would damage the segment."""
         size = 0
         for buffer in buffers:
             size += len(buffer)
@@ -59,7 +57,7 @@ class Segment:
         self.size += size
 
     def close(self) -> None:
-        """Closes the segment, which the shipper may then finish and delete; unused reserved space is given back."""
+        """Unused reserved space is given back; the shipper may then finish and delete the segment."""
         try:
             self._cut()
         finally:
@@ -70,7 +68,7 @@ class Segment:
 
 
 def open_locked(path: Path) -> int:
-    """Returns a new file for appending, locked while its process lives or has it open. Raises OSError."""
+    """Returns a new file for appending, locked until its process ends or closes it. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

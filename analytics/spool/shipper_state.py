@@ -1,7 +1,7 @@
-"""The state of the shipper: one small file, replaced as a whole and synced, before and after each batch.
+"""The shipper's state: one small file, replaced atomically and synced, before and after each batch.
 
-`plans` are the batches being shipped, as fixed before their first try: a retry after any crash sends the same bytes
-under the same token, by which ClickHouse knows them. There are several plans only after a batch was halved.
+`plans` are the batches being shipped, fixed before their first try: a retry after any crash sends the same bytes under
+the same token, by which ClickHouse deduplicates. There are several plans only after a batch was halved.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from analytics.spool.durable import replace
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A range of bytes of one segment."""
-
     segment: str
     start: int
     end: int
@@ -31,12 +29,12 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def token(self) -> str:
-        """Returns the deduplication token: the same bytes of the same segments have the same token."""
+        """The deduplication token: the same bytes of the same segments always have the same one."""
         return hashlib.sha256(msgspec.json.encode(self.parts)).hexdigest()
 
 
 class State(msgspec.Struct, frozen=True):
-    """The state of the shipper. `offsets` are, for each segment, the bytes that need not be read again."""
+    """`offsets` maps segments to the bytes that need not be read again."""
 
     offsets: dict[str, int] = {}
     plans: tuple[Plan, ...] = ()
@@ -47,7 +45,7 @@ class StateFile:
         self._path = directory / "shipper.state"
 
     def load(self) -> State:
-        """Returns the saved state. Raises ValueError for a damaged file: guessing would lose records or double them."""
+        """Raises ValueError for a damaged file: a guess would lose records or duplicate them."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=State)
         except FileNotFoundError:
@@ -56,5 +54,5 @@ class StateFile:
             raise ValueError(f"{self._path} is damaged: {error}") from error
 
     def save(self, state: State) -> None:
-        """Saves the state so that it survives a loss of power. Raises OSError, and then the last state is kept."""
+        """The state survives a power loss. On OSError the last state is kept."""
         replace(self._path, msgspec.json.encode(state))

@@ -1,10 +1,10 @@
 """Writes records to append-only segments on local disk: one system call each, safe from a kill at any moment.
 
-A record for which `append` has returned is in the kernel's page cache and outlives the process, however it ends. Power
+Once `append` has returned, the record is in the kernel's page cache and outlives the process, however it ends. A power
 loss may take the last seconds: an fsync per record would cost more than the request.
 
-On a full disk, records go into reserved space (`reserve`), then wait in memory, and are counted as lost (`counters`)
-when that is full as well. Waiting records are written in order once the disk has space again.
+On a full disk, records go into reserved space (`reserve`), then into memory, and when that is full too they are counted
+as lost (`counters`). Queued records are written in order once the disk has space again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LITTLE_SPACE = 1024 * 1024
 
 
 class Room(enum.Enum):
-    """The place for a record that came now. One in memory is lost with the process if the disk stays full."""
+    """Where the next record would go. In memory it is lost with the process if the disk stays full."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -49,12 +49,12 @@ class Room(enum.Enum):
 
 
 class SpoolWriter:
-    """Appends records to a segment of its own. A process has one writer; threads may share it, forks may not.
+    """Appends records to its own segment. A process has one writer; threads may share it, forks may not.
 
-    The segment is locked (`flock`) while it may grow: a segment that another process can lock is complete.
-    When the segments of the directory exceed `quota_bytes`, records are written without content until they do not.
-    `reserve_bytes` of the disk are set aside, `queue_bytes` of memory are used at most (0 for neither).
-    `lost` counts records of this writer that were written nowhere, `without_content` those stripped of their texts.
+    The segment is locked (`flock`) while it may grow: a segment that another process can lock is complete. While the
+    directory's segments exceed `quota_bytes`, records are written without content. `reserve_bytes` of disk and up to
+    `queue_bytes` of memory are for a full disk (0 for neither). `lost` counts this writer's records that were written
+    nowhere, `without_content` those without their texts.
     """
 
     def __init__(
@@ -90,7 +90,6 @@ class SpoolWriter:
 
     @property
     def room(self) -> Room:
-        """The place that a record has which came now; the reserve is on the disk."""
         if not self._queue.has_room:
             return Room.NONE
         if self._queue:
@@ -99,7 +98,6 @@ class SpoolWriter:
 
     @property
     def has_room(self) -> bool:
-        """Tells if a record that came now would be kept, on disk or in memory."""
         return self.room is not Room.NONE
 
     def _has_space(self) -> bool:
@@ -110,7 +108,7 @@ class SpoolWriter:
         return found.f_bavail * found.f_frsize >= _LITTLE_SPACE
 
     def append(self, entry: SpoolEntry) -> None:
-        """Writes one record. It never raises for a failing disk, on which the answer to the client must not depend."""
+        """Never raises for a failing disk: the answer to the client must not depend on it."""
         with self._lock:
             if time.monotonic() >= self._next_housekeeping:
                 self._keep_house()
@@ -121,7 +119,7 @@ class SpoolWriter:
                 self._put_by(entry)
 
     def close(self) -> None:
-        """Closes the segment, which the shipper may then finish and delete. A later `append` opens a new one."""
+        """The shipper may then finish and delete the segment. A later `append` opens a new one."""
         with self._lock:
             self._stop.set()
             self._stop, self._drainer = threading.Event(), None
@@ -156,7 +154,7 @@ class SpoolWriter:
         return True
 
     def _write_elsewhere(self, entry: SpoolEntry, failure: OSError) -> bool:
-        """Writes a record into the reserve on a full disk, or into a new segment when this one may be at fault."""
+        """Uses the reserve on a full disk, or a new segment if the current one may be at fault."""
         try:
             if failure.errno in _NO_ROOM:
                 reserve, self._reserve = self._reserve, None
@@ -218,7 +216,7 @@ class SpoolWriter:
         return self._counters
 
     def _drain(self, stop: threading.Event) -> None:
-        """Writes the waiting records, in a thread of its own, so that they do not wait for the next record to come."""
+        """Runs in its own thread, so that queued records need not wait for the next record."""
         while not stop.wait(_RETRY_SECONDS):
             # The lock is free between two records, so that a long queue holds up no request.
             while self._write_first_locked(stop):
@@ -237,7 +235,6 @@ class SpoolWriter:
             return not stop.is_set() and self._write_first()
 
     def _write_first(self) -> bool:
-        """Writes the record that has waited longest. Returns False when it is not on disk, or none waits."""
         if not self._queue or not self._write(self._queue.first):
             return False
         self._queue.drop_first()
@@ -271,7 +268,6 @@ class SpoolWriter:
 
 
 def spool_bytes(directory: Path) -> int:
-    """Returns the bytes in segments that wait to be shipped or deleted."""
     total = 0
     for path in directory.glob(f"*{names.SEGMENT}"):
         try:

@@ -1,1 +1,0 @@
-"""Spans and logs of applications: OTLP in, the collector exporter's tables, and a session's telemetry out."""

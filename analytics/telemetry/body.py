@@ -1,5 +1,3 @@
-"""Reads the body of an OTLP request: its encoding, and its bytes, inflated within the limit."""
-
 from __future__ import annotations
 
 import zlib
@@ -17,8 +15,6 @@ class Readable(Protocol):
 
 
 class Encoding(Enum):
-    """The two forms of OTLP/HTTP; the value is the media type, of the answer too."""
-
     PROTOBUF = "application/x-protobuf"
     JSON = "application/json"
 
@@ -31,7 +27,6 @@ _TYPES = {
 
 
 def encoding_of(content_type: str) -> Encoding:
-    """Returns the encoding that a Content-Type header without parameters names. Raises UnsupportedExportError."""
     found = _TYPES.get(content_type.strip().lower())
     if found is None:
         raise UnsupportedExportError("Content-Type must be application/x-protobuf or application/json.")
@@ -39,10 +34,10 @@ def encoding_of(content_type: str) -> Encoding:
 
 
 def read_body(stream: Readable, content_encoding: str, *, declared: int, limit: int) -> bytes:
-    """Returns the body's bytes, inflated: at most `limit` before and after inflation.
+    """Returns the inflated bytes: at most `limit` before and after inflation, which stops there.
 
-    `declared` is the Content-Length, 0 when there is none. Raises LargeExportError, UnsupportedExportError,
-    MalformedExportError. A body that inflates beyond the limit is given up there.
+    `declared` is the Content-Length, 0 if absent. Raises LargeExportError, UnsupportedExportError,
+    MalformedExportError.
     """
     if declared > limit:
         raise _too_large(limit)

@@ -1,5 +1,3 @@
-"""Reads an export: the rows of its valid records, and the number of the others with the reasons."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,9 +25,6 @@ class _Reason:
 
 
 class Rejections:
-    """Gathers the rejections of one export of `signal`; each reason is reported with the first record that it
-    concerns."""
-
     def __init__(self, signal: Signal[Any]) -> None:
         self._signal = signal
         self._reasons: dict[str, _Reason] = {}
@@ -38,16 +33,13 @@ class Rejections:
 
     @property
     def count(self) -> int:
-        """Returns the number of rejected records."""
         return sum(reason.count for reason in self._reasons.values())
 
     @property
     def nothing_readable(self) -> bool:
-        """Returns whether parts of the export were unreadable and no other part had a record."""
         return self._parts > 0 and not self._others
 
     def note(self, place: tuple[int, ...], record: Any, error: Exception | None = None) -> None:
-        """Adds a rejection: `record` is the record that `error` is about, or the rejection itself."""
         rejection = record if error is None else error
         if isinstance(rejection, RejectedPart):
             self._parts += 1
@@ -58,7 +50,6 @@ class Rejections:
         reason.count += 1 if error is None else self._signal.weigh(record)
 
     def message(self, *, stored: int = 0) -> str:
-        """Returns the message about the rejections, empty without any; `stored` is the number of stored records."""
         by_count = sorted(self._reasons.items(), key=lambda item: -item[1].count)
         message = "; ".join(
             f"{reason.count} of them: {why} ({reason.first})" for why, reason in by_count[:_MAX_REASONS]
@@ -79,7 +70,7 @@ class Rejections:
 
 @dataclass(frozen=True)
 class Export:
-    """The rows of an export; `size` is their approximate size in the store, in bytes."""
+    """`size` is the approximate size of the rows in the store, in bytes."""
 
     rows: list[tuple[Any, ...]]
     size: int
@@ -88,9 +79,9 @@ class Export:
 
 
 def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Export:
-    """Reads an export. A record that cannot be stored is counted and reported; the others are kept.
+    """A record that cannot be stored is counted and reported; the others are kept.
 
-    Raises MalformedExportError when nothing of it can be read, and LargeExportError.
+    Raises MalformedExportError if nothing can be read, and LargeExportError.
     """
     rows: list[tuple[Any, ...]] = []
     rejections = Rejections(signal)

@@ -1,5 +1,7 @@
-"""Reads the records of an export in JSON, one by one. Deeper parts are parsed only when they are needed, so that a
-large document is never in memory as one much larger object."""
+"""Reads the records of an export in JSON, one by one.
+
+Nested parts are parsed only on demand, so that a large document never becomes one much larger object in memory.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,7 @@ _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTAL
 
 
 def object_of(content: bytes) -> dict[str, msgspec.Raw]:
-    """Returns the members of a JSON object. Raises msgspec.ValidationError when the value is no object, ValueError,
-    RecursionError."""
+    """Raises msgspec.ValidationError if the value is not an object, ValueError, RecursionError."""
     try:
         try:
             return _object.decode(content)
@@ -63,7 +64,6 @@ def object_of(content: bytes) -> dict[str, msgspec.Raw]:
 
 
 def value_of(raw: msgspec.Raw) -> Any:
-    """Returns a value whose structure was checked before. Raises ValueError, RecursionError."""
     content = bytes(raw)
     try:
         # Python's reader of bytes lets halves of surrogate pairs through, which a strict one does not.
@@ -74,8 +74,10 @@ def value_of(raw: msgspec.Raw) -> Any:
 
 
 def _repaired(content: bytes) -> bytes:
-    """Returns the JSON with replacements for bytes that are no text and for halves of surrogate pairs. NaN and the
-    infinities become the texts that OTLP has for them. Raises ValueError, RecursionError."""
+    """Replaces invalid UTF-8 and halves of surrogate pairs; NaN and infinities become OTLP's texts for them.
+
+    Raises ValueError, RecursionError.
+    """
     if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large for Python's own reader")
     document = json.loads(content.decode("utf-8", "replace"), parse_constant=str)
@@ -83,7 +85,6 @@ def _repaired(content: bytes) -> bytes:
 
 
 def _shallow(content: bytes) -> bytes:
-    """Returns the JSON with null in place of parts deeper than MAX_NESTED. Raises ValueError."""
     if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large to be looked through")
     return b"".join(_pieces(content))
@@ -109,8 +110,7 @@ def _pieces(content: bytes) -> Iterator[bytes]:
 def from_json(
     form: Form[Record], body: bytes, *, refuse_others: Callable[[Mapping[str, Any]], None]
 ) -> Iterator[Located[Record]]:
-    """Yields the records of an export. Raises MalformedExportError, which names the field, LargeExportError, and what
-    `refuse_others` raises for the document."""
+    """Raises MalformedExportError, which names the field, LargeExportError, and what `refuse_others` raises."""
     try:
         document = object_of(body) if body.strip() else {}
     except msgspec.ValidationError:
@@ -148,7 +148,6 @@ def _of_scope(
     written: msgspec.Raw,
     seen: Seen,
 ) -> Iterator[Located[Record]]:
-    """Yields the records of a scope; `resource` is the resource with its schema's address."""
     scoped = _holder(written)
     records = scoped if isinstance(scoped, RejectedRecord) else _members(scoped, form.records)
     if isinstance(scoped, RejectedRecord) or isinstance(records, RejectedRecord):
@@ -210,7 +209,6 @@ def _made(form: Form[Record], raw: msgspec.Raw) -> Record:
 
 
 def _parsed(written: Any, message: type[Built]) -> Built:
-    """Returns the message. Raises RejectedRecord, which names the field; protobuf may raise almost any other error."""
     built = message()
     if written is not None and not isinstance(written, dict):
         raise RejectedRecord("not an object")
@@ -224,8 +222,7 @@ def _parsed(written: Any, message: type[Built]) -> Built:
 
 
 def _check_enum(written: Mapping[str, Any], path: tuple[str, ...], names: frozenset[str]) -> None:
-    """Checks the value of an enum, since protobuf's reader skips an unknown name like an unknown field. Raises
-    RejectedRecord."""
+    """Raises RejectedRecord for an unknown name, which protobuf's reader would skip like an unknown field."""
     value: Any = written
     for step in path:
         if value is None:
@@ -240,7 +237,7 @@ def _check_enum(written: Mapping[str, Any], path: tuple[str, ...], names: frozen
 
 
 def _with_base64_ids(written: Mapping[str, Any], ids: tuple[str, ...]) -> dict[str, Any]:
-    """Returns a record with ids in base64, as protobuf's own JSON has them; OTLP writes them in hexadecimal."""
+    """OTLP's JSON has ids in hexadecimal, protobuf's own JSON in base64."""
     changed = dict(written)
     for name in ids:
         if changed.get(name) is not None:

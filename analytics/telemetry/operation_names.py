@@ -1,5 +1,3 @@
-"""The paths of the operations of requests, and the names that spans give them."""
-
 from __future__ import annotations
 
 from typing import Final, NamedTuple
@@ -13,9 +11,6 @@ _GEMINI: Final = "/api/gateway/v1beta/models/{model}:"
 
 
 class OperationNames(NamedTuple):
-    """The HTTP route of an operation, its `gen_ai.operation.name`, and its `gen_ai.output.type` where the operation
-    itself asks for a modality."""
-
     route: str
     name: str
     output_type: str = ""
@@ -45,7 +40,6 @@ _NAMES: Final = {
 
 
 def operation_names(operation: str) -> OperationNames:
-    """Returns the names of an operation; those of one that this version does not know are made from its own."""
     try:
         return _NAMES[Operation(operation)]
     except ValueError:

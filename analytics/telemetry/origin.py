@@ -1,5 +1,3 @@
-"""The resource and the instrumentation scope of records, read once for all of them."""
-
 from __future__ import annotations
 
 import hashlib
@@ -30,7 +28,7 @@ class Origin:
     seen: Seen
 
     def record_id(self, content: bytes) -> int:
-        """Returns the id of a record, which is the same when the record is sent again; `content` is its protobuf form.
+        """Returns a record's id, the same when it is sent again; `content` is its protobuf form.
 
         Equal records of one export, which coarse clocks produce, are distinguished by their order.
         """

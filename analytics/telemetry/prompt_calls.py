@@ -1,4 +1,4 @@
-"""Picks the spans of models' calls that an application made by itself, with a prompt that a rollout chose for it."""
+"""Finds the spans of an application's own model calls with a prompt that a rollout chose for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.dispatch import Signal
 
 from analytics.telemetry.request_spans import REQUEST_ID
-from analytics.telemetry.spans import COLUMNS
+from analytics.telemetry.signals import SPAN_COLUMNS
 
 PROMPT_NAME: Final = "gen_ai.prompt.name"
 PROMPT_VERSION: Final = "gen_ai.prompt.version"
@@ -30,7 +30,7 @@ prompt_calls_stored = Signal()
 
 @dataclass(frozen=True, slots=True)
 class PromptCall:
-    """One call of a model by an application, as its span describes it; times in nanoseconds."""
+    """An application's own model call, as its span describes it; times in nanoseconds."""
 
     trace_id: str
     span_id: str
@@ -41,13 +41,12 @@ class PromptCall:
 
 
 _fields_of = itemgetter(
-    *map(COLUMNS.index, ("TraceId", "SpanId", "Timestamp", "Duration", "StatusCode", "SpanAttributes"))
+    *map(SPAN_COLUMNS.index, ("TraceId", "SpanId", "Timestamp", "Duration", "StatusCode", "SpanAttributes"))
 )
 
 
 def prompt_calls(rows: Iterable[tuple[Any, ...]]) -> list[PromptCall]:
-    """Returns the calls among rows of spans. A span with the id of a request of the gateway is none: it is counted
-    there."""
+    """Leaves out spans with the id of a gateway request, which is counted there."""
     found = []
     for row in rows:
         trace_id, span_id, started, duration, status, attributes = _fields_of(row)

@@ -1,5 +1,3 @@
-"""Reads the records of an export in protobuf, one by one."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +28,6 @@ _RESOURCE_OR_SCOPE, _MEMBERS, _SCHEMA_URL = 1, 2, 3
 
 
 def from_protobuf(form: Form[Record], body: bytes) -> Iterator[Located[Record]]:
-    """Yields the records of an export. Raises MalformedExportError for a body that is no message, and
-    LargeExportError."""
     try:
         groups = wire.contents(memoryview(body)).get(1, ())
     except wire.BrokenMessageError:
@@ -78,7 +74,6 @@ def _with_valid_text(message: type[Built], content: memoryview) -> Built:
 
 
 def _joined(message: type[Built], parts: Mapping[int, list[memoryview]]) -> Built:
-    """A resource or scope. A message that occurs twice is merged from both occurrences, and so are its bytes."""
     found = b"".join(parts.get(_RESOURCE_OR_SCOPE, ()))
     if len(found) > MAX_RECORD_BYTES:
         raise LargeExportError(f"A resource or scope is larger than {MAX_RECORD_BYTES} bytes.")

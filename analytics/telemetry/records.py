@@ -1,7 +1,7 @@
-"""The common parts of reading records of an export in protobuf and in JSON: their form, places and bounds.
+"""What reading an export in protobuf and in JSON has in common: forms, places and bounds.
 
-All signals are built alike: resources hold scopes, scopes hold records. In protobuf the fields also have the same
-numbers (`opentelemetry/proto/*/v1/*.proto`), which is why a logs payload decodes as spans without spans' ids.
+All signals have the same structure: resources hold scopes, scopes hold records. In protobuf the fields have the same
+numbers too (`opentelemetry/proto/*/v1/*.proto`), so a logs payload decodes as spans without span ids.
 `protobuf_records` and `json_records` take an export apart; both make the same messages of its records.
 """
 
@@ -31,8 +31,8 @@ MAX_JSON_RECORD_BYTES = 2 * MAX_RECORD_BYTES
 
 @dataclass(frozen=True)
 class Form(Generic[Record]):
-    """The form in which a signal's records are written. `ids` are the JSON names of fields that hold hexadecimal text
-    there; `enums` are the paths of enum fields with their known names."""
+    """How a signal's records are written. `ids` are the JSON fields that hold hexadecimal text; `enums` maps the paths
+    of enum fields to their known names."""
 
     message: type[Record]
     resources: str
@@ -43,8 +43,7 @@ class Form(Generic[Record]):
 
 
 class Located(NamedTuple, Generic[Record]):
-    """One record, or the reason why it cannot be stored. `place` are the numbers of its resource, its scope and itself,
-    as far as they are known."""
+    """One record, or why it cannot be stored. `place`: the numbers of its resource, scope and itself, if known."""
 
     place: tuple[int, ...]
     origin: Origin | None
@@ -64,7 +63,6 @@ def origin_or_rejection(
     scope_schema_url: str,
     seen: Seen,
 ) -> Origin | RejectedRecord:
-    """Returns the origin of a scope's records, or the reason why none of them can be stored."""
     if isinstance(resource, RejectedRecord):
         return resource
     if isinstance(scope, RejectedRecord):
@@ -75,7 +73,7 @@ def origin_or_rejection(
 
 
 def readable(name: str, make: Callable[[], Made]) -> Made | RejectedRecord:
-    """Returns the result of `make`, or its rejection. Raises LargeExportError only.
+    """Returns the result of `make`, or its rejection. Raises only LargeExportError.
 
     protobuf raises almost any error for content of another type than the field's, and SystemError for invalid text.
     """
@@ -90,5 +88,4 @@ def readable(name: str, make: Callable[[], Made]) -> Made | RejectedRecord:
 
 
 def unreadable(place: tuple[int, ...], reason: str) -> Located[Any]:
-    """Returns the rejection of a part whose number of records is unknown; it counts as one."""
     return Located(place, None, RejectedPart(reason))

@@ -1,9 +1,8 @@
-"""Makes the gateway's own spans from the record of a request: one for it, and one for each call of a provider.
+"""Makes the gateway's own spans from a request's record: one for the request, one for each call to a provider.
 
-They are made when a session is read. What they need of a record is in the columns of `requests`.
-
-They follow the GenAI conventions (https://github.com/open-telemetry/semantic-conventions-genai); names beginning with
-`gen_ai.` stand only on calls of models. No content of messages is in them, nor the text of errors, which may quote it.
+They are made when a session is read, from the columns of `requests`. They follow the GenAI conventions
+(https://github.com/open-telemetry/semantic-conventions-genai); only model calls have names that begin with `gen_ai.`.
+They hold no message content and no error text, which may quote it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SECOND: Final = 1_000_000_000
 
 
 def request_spans(record: RequestRecord) -> list[SpanRow]:
-    """Returns the spans of a request, the same ones for the same record. Raises ValueError for an invalid id."""
+    """The same record always gives the same spans. Raises ValueError for an invalid id."""
     request_id = UUID(record.request_id)
     start = min(max(record.ts, 0), _LATEST_US)
     names = operation_names(record.operation)
@@ -98,25 +97,22 @@ def _row(
 
 
 def _time(ns: int) -> str:
-    """Returns a time in nanoseconds of Unix time in the form in which the store writes its own."""
     whole = _EPOCH + timedelta(seconds=ns // _SECOND)
     return f"{whole:%Y-%m-%d %H:%M:%S}.{ns % _SECOND:09}"
 
 
 def _span_id(request_id: UUID, number: int) -> str:
-    """Returns an id of eight bytes, the same whenever the span is made, and never zero."""
+    """Returns an id of eight bytes, always the same for these arguments and never zero."""
     digest = hashlib.blake2b(request_id.bytes + number.to_bytes(4, "big"), digest_size=8).hexdigest()
     return digest if int(digest, 16) else "1".zfill(16)
 
 
 def _is_served(record: RequestRecord, attempt: AttemptRecord) -> bool:
-    """Returns whether the last attempt answered, or was the one that the client did not wait for."""
     return not attempt.error or record.ttft_ms > 0 or attempt.error in _LEFT
 
 
 def _offset_ns(attempt: AttemptRecord, number: int) -> int:
-    """Returns the start of an attempt after that of its request, at least one nanosecond for each attempt, because
-    spans are listed in the order of their times and a clock may not have moved."""
+    """Returns at least one nanosecond per attempt: spans are ordered by time, and the clock may not have moved."""
     return max(attempt.offset_us * 1000, number)
 
 

@@ -1,5 +1,3 @@
-"""The rows of spans and logs as sessions show them."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SpanRow:
-    """A span. `time` is UTC as `2026-11-21 19:22:38.123456789`; Python's own times end at microseconds."""
+    """`time` is UTC as `2026-11-21 19:22:38.123456789`; Python's own times end at microseconds."""
 
     time: str
     trace_id: str
@@ -24,8 +22,6 @@ class SpanRow:
 
 @dataclass(frozen=True)
 class LogRow:
-    """A log record; `time` has the form of a span's."""
-
     time: str
     trace_id: str
     span_id: str

@@ -1,6 +1,6 @@
 """Spells kinds, statuses and severities as the collector's exporter writes them today.
 
-Data of older exporters says `SPAN_KIND_SERVER` and `STATUS_CODE_ERROR`; it is read as `Server` and `Error`.
+Older exporters wrote `SPAN_KIND_SERVER` and `STATUS_CODE_ERROR`, which are read as `Server` and `Error`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ def status_as_today(stored: str) -> str:
 
 
 def severity_name(text: str, number: int) -> str:
-    """Returns the sender's text of the severity, or the name of the number's range when it is empty."""
     if text or not 1 <= number <= 4 * len(_SEVERITIES):
         return text
     return _SEVERITIES[(number - 1) // 4]
 
 
 def _as_today(stored: str, prefix: str, names: tuple[str, ...]) -> str:
-    """Returns today's spelling of a stored name. An unknown name stays as it is; an empty one is the first name."""
     name = stored.removeprefix(prefix).capitalize()
     return name if name in names else stored or names[0]

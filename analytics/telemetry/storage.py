@@ -1,11 +1,11 @@
 """Inserts rows into the tables of telemetry, several posts at once.
 
-Every insert is a part that the store has to merge, and applications post often and little. So the posts that arrive
-while an insert runs, or within OTLP_WINDOW_SECONDS of the last one, become the next insert together; each is answered
-when its rows are stored. A post after a quiet time goes at once.
+Every insert is a part that the store has to merge, and applications send many small posts. So posts that arrive while
+an insert runs, or within OTLP_WINDOW_SECONDS of the last one, share the next insert; each is answered once its rows are
+stored. A post after a quiet time is inserted at once.
 
-A post that is sent again because its answer was lost gets into another insert, so no token of an insert can tell. Its
-rows have the same RecordId and time, by which the tables keep one of them and queries return one.
+A retried post lands in another insert, so insert tokens cannot deduplicate it. Its rows have the same RecordId and
+time: the tables keep one of them, and queries return one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.telemetry.errors import BusyError
+from analytics.telemetry.errors import TelemetryBusyError
 from core.errors import ApplicationError
 
 logger = logging.getLogger("analytics.telemetry")
@@ -48,7 +48,7 @@ class _Post:
     size: int
     done: bool = False
     # The post waits on this event until its rows are stored.
-    error: Exception | None = field(default_factory=lambda: BusyError("The telemetry could not be stored."))
+    error: Exception | None = field(default_factory=lambda: TelemetryBusyError("The telemetry could not be stored."))
 
 
 def insert(table: str, columns: Sequence[str], rows: Rows, token: str) -> None:
@@ -60,7 +60,7 @@ def drop_date(day: date) -> date:
 
 
 class Gatherer:
-    """Gathers the posts for one table. One of the waiting threads does the insert for all that wait."""
+    """Collects the posts for one table. One of the waiting threads inserts for all."""
 
     def __init__(self, table: str, columns: Sequence[str], *, insert: Insert = insert) -> None:
         self._table = table
@@ -73,7 +73,7 @@ class Gatherer:
         self._last_insert = 0.0
 
     def store(self, project_id: UUID, rows: Rows, *, body: bytes, size: int) -> None:
-        """Returns when the rows (about `size` bytes) are stored. Raises AnalyticsUnavailableError, BusyError."""
+        """Returns once the rows (of `size` bytes) are stored. Raises AnalyticsUnavailableError, TelemetryBusyError."""
         if not rows:
             return
         # Rows expire by the day on which they arrive, so that old ones are kept as long, and an insert touches one
@@ -89,7 +89,7 @@ class Gatherer:
         with self._changed:
             too_much = self._waiting_bytes + post.size > MAX_WAITING_BYTES or len(self._waiting) >= MAX_WAITING_POSTS
             if self._waiting and too_much:
-                raise BusyError("The analytics store is behind with telemetry.")
+                raise TelemetryBusyError("The analytics store is behind with telemetry.")
             self._waiting.append(post)
             self._waiting_bytes += post.size
             while self._inserting and not post.done:
@@ -106,7 +106,6 @@ class Gatherer:
                 self._changed.notify_all()
 
     def _insert_next(self) -> None:
-        """Inserts the waiting posts once the window is over, and gives each its result."""
         with self._changed:
             due = self._last_insert + settings.OTLP_WINDOW_SECONDS
             while (left := due - time.monotonic()) > 0 and sum(len(post.rows) for post in self._waiting) < _MAX_ROWS:

@@ -1,23 +1,28 @@
-"""Formats OTLP's values as the texts of the tables, as the collector does."""
+"""Formats OTLP's values as the texts of the tables, as the collector does, and finds the sessions that they name."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.conf import settings
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 
+def other_session_ids(attributes: Mapping[str, str]) -> list[str]:
+    """Returns the values of the attributes that the operator configured (OTLP_SESSION_ATTRIBUTES)."""
+    return [value for name in settings.OTLP_SESSION_ATTRIBUTES if (value := attributes.get(name))]
+
+
 def attributes(pairs: Iterable[KeyValue]) -> dict[str, str]:
-    """Returns the attributes as texts; of several values for one key the last counts."""
     return {pair.key: text(pair.value) for pair in pairs}
 
 
 def text(value: AnyValue) -> str:
-    """Returns a value as text: lists and maps as JSON, bytes in base64, a missing value as the empty text."""
+    """Lists and maps become JSON, bytes base64, a missing value ""."""
     kind = value.WhichOneof("value")
     if kind == "string_value":
         return value.string_value
@@ -31,7 +36,6 @@ def text(value: AnyValue) -> str:
 
 
 def _plain(value: AnyValue) -> Any:
-    """Returns a value in the types that `json` encodes."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
         return [_plain(item) for item in value.array_value.values]
@@ -46,7 +50,7 @@ def _plain(value: AnyValue) -> Any:
 
 
 def _number(value: float) -> str:
-    """Returns a number as JavaScript and the collector write it: `1` for 1.0."""
+    """Formats a number as JavaScript and the collector do: `1` for 1.0."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -1,13 +1,14 @@
 """The endpoints of OTLP/HTTP, to which applications and collectors send spans and logs.
 
 https://github.com/open-telemetry/opentelemetry-proto/blob/main/docs/specification.md (OTLP/HTTP). They are plain Django
-views: an exporter has its own envelopes, and REST framework does not parse its bodies.
+views: OTLP has its own envelopes, and REST framework does not parse its bodies.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -15,14 +16,17 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from analytics.telemetry import answers
 from analytics.telemetry.body import Encoding, encoding_of, read_body
 from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedError, UnsupportedExportError
 from analytics.telemetry.exports import Export, read_export
 from analytics.telemetry.prompt_calls import prompt_calls, prompt_calls_stored
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
-from analytics.telemetry.storage import Gatherer
+from analytics.telemetry.storage import RETRY_SECONDS, Gatherer
+from analytics.telemetry.wire import encoded_varint
 from core.api.authentication import require_project_of_key, require_scope, usable_key
 from core.errors import ApplicationError
 from core.http.exception_handler import log_unexpected, request_id, translate
@@ -53,15 +57,14 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
             if signal is TRACES:
                 _announce_calls(project_id, found)
         except Exception as error:
-            return answers.refused(_known(error, request), encoding)
-        return answers.taken(found, signal.rejected, encoding)
+            return refused(_known(error, request), encoding)
+        return taken(found, signal.rejected, encoding)
 
     export.reads_compressed = True  # type: ignore[attr-defined]  # read by `core.http.bodies`
     return export
 
 
 def _announce_calls(project_id: UUID, found: Export) -> None:
-    """Announces the calls of prompts among spans that are stored: what fails now does not fail the export."""
     calls = prompt_calls(found.rows)
     if not calls:
         return
@@ -71,7 +74,6 @@ def _announce_calls(project_id: UUID, found: Export) -> None:
 
 
 def _encoding(request: HttpRequest) -> Encoding:
-    """Returns the encoding of the answer: the request's own, or readable JSON when that is unknown."""
     try:
         return encoding_of(request.content_type or "")
     except UnsupportedExportError:
@@ -79,7 +81,6 @@ def _encoding(request: HttpRequest) -> Encoding:
 
 
 def _authenticated(request: HttpRequest, operation_id: str) -> UUID:
-    """Returns the project of the key, which may be the one that an application calls models with."""
     record = usable_key(request.headers.get("Authorization", "").strip())
     if names_project(request):
         require_project_of_key(request, record)
@@ -112,3 +113,55 @@ def _known(error: Exception, request: HttpRequest) -> ApplicationError:
 
 traces, logs = _view(TRACES, "exportTraces"), _view(LOGS, "exportLogs")
 metrics = _view(METRICS, "exportMetrics")
+
+
+# The numbers of google.rpc.Code by HTTP status.
+_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 429: 8, 503: 14}
+_INTERNAL = 13
+# The answer of each signal by the JSON name of its field for rejected records, and the name of that field.
+_RESPONSES = {
+    "rejectedSpans": (ExportTraceServiceResponse, "rejected_spans"),
+    "rejectedLogRecords": (ExportLogsServiceResponse, "rejected_log_records"),
+    "rejectedDataPoints": (ExportMetricsServiceResponse, "rejected_data_points"),
+}
+
+
+def taken(export: Export, rejected: str, encoding: Encoding) -> HttpResponse:
+    """Returns a 200; `rejected` is the JSON name of the field that counts the rejected records."""
+    if encoding is Encoding.JSON:
+        partial = {rejected: str(export.rejected), "errorMessage": export.message}
+        return _answer(200, json.dumps({"partialSuccess": partial} if export.rejected else {}).encode(), encoding)
+    return _answer(200, _protobuf(export, rejected), encoding)
+
+
+def refused(error: ApplicationError, encoding: Encoding) -> HttpResponse:
+    """Returns a failure as google.rpc.Status. Exporters repeat a request after a 503 only."""
+    code = _CODES.get(error.status, _INTERNAL)
+    headers = dict(error.headers)
+    if error.status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    if error.status == 503:
+        headers.setdefault("Retry-After", str(RETRY_SECONDS))
+    if encoding is Encoding.JSON:
+        content = json.dumps({"code": code, "message": error.message}).encode()
+    else:
+        content = _status(code, error.message.encode("utf-8", "replace"))
+    return _answer(error.status, content, encoding, headers)
+
+
+def _protobuf(export: Export, field: str) -> bytes:
+    kind, name = _RESPONSES[field]
+    response = kind()
+    if export.rejected:
+        setattr(response.partial_success, name, export.rejected)
+        response.partial_success.error_message = export.message
+    return bytes(response.SerializeToString())
+
+
+def _status(code: int, message: bytes) -> bytes:
+    """Encodes google.rpc.Status by hand (code 1, message 2), which saves a dependency on all of Google's messages."""
+    return bytes((0x08, code, 0x12)) + encoded_varint(len(message)) + message
+
+
+def _answer(status: int, content: bytes, encoding: Encoding, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(content, status=status, content_type=encoding.value, headers=headers or {})

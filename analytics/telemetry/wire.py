@@ -1,7 +1,7 @@
 """Reads the bytes of a protobuf message field by field, without building the message.
 
-An export is read record by record, so that a broken record costs itself and not its batch, and a body of many megabytes
-is never one object of many more.
+An export is read record by record, so that one broken record does not reject its batch, and a body of many megabytes
+never becomes one much larger object.
 
 https://protobuf.dev/programming-guides/encoding/
 """
@@ -21,12 +21,14 @@ _MAX_NESTED = 100
 
 
 class BrokenMessageError(ValueError):
-    """These bytes are no protobuf message."""
+    pass
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yields (number, wire type, start of the field, start of its content, end) for each field, in order. Raises
-    BrokenMessageError where the message is malformed."""
+    """Yields (number, wire type, start of the field, start of its content, end) for each field, in order.
+
+    Raises BrokenMessageError for malformed bytes.
+    """
     position, size = 0, len(data)
     while position < size:
         began = position
@@ -51,7 +53,6 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def contents(data: memoryview) -> dict[int, list[memoryview]]:
-    """Returns the length-delimited fields of a message by number, without copying them."""
     found: dict[int, list[memoryview]] = {}
     for number, kind, _, content, end in fields(data):
         if kind == BYTES:
@@ -60,10 +61,9 @@ def contents(data: memoryview) -> dict[int, list[memoryview]]:
 
 
 def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
-    """Returns the message with U+FFFD in place of bytes that are not UTF-8, which senders in other languages let
-    through.
+    """Replaces invalid UTF-8, which senders in other languages let through, by U+FFFD.
 
-    `descriptor` is that of the message's class; its type depends on which implementation of protobuf is installed.
+    `descriptor` is that of the message's class; its type depends on the installed protobuf implementation.
     """
     if depth > _MAX_NESTED:
         raise BrokenMessageError("nested too deeply")
@@ -82,7 +82,7 @@ def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
             value = str(inner, "utf-8", "replace").encode()
         else:
             value = with_valid_text(inner, field.message_type, depth + 1)
-        parts += (_encoded_varint(number << 3 | BYTES), _encoded_varint(len(value)), value)
+        parts += (encoded_varint(number << 3 | BYTES), encoded_varint(len(value)), value)
     return b"".join(parts)
 
 
@@ -97,7 +97,7 @@ def _varint(data: memoryview, position: int, size: int) -> tuple[int, int]:
     raise BrokenMessageError("a number does not end")
 
 
-def _encoded_varint(number: int) -> bytes:
+def encoded_varint(number: int) -> bytes:
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

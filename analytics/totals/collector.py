@@ -1,5 +1,3 @@
-"""Shows the totals of shipped requests to Prometheus."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -35,8 +33,7 @@ _LIMITS = {
 
 
 def totals_metrics(totals: Totals) -> Iterator[Metric]:
-    """Yields the metrics. Counters begin anew when the spool's folder does; a label set that was idle for a day may
-    end."""
+    """Counters restart when the spool's folder is new; a label set that was idle for a day may disappear."""
     yield from _usage(totals.usage)
     yield counter(
         "key_requests",

@@ -1,4 +1,4 @@
-"""Adds the rows of a batch to the totals; it takes the columns that the store gets, so that both count the same."""
+"""Adds the rows of a batch to the totals, from the columns that the store gets, so that both count the same."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, OTHER, Places, Usa
 
 
 class _Kind(NamedTuple):
-    """The columns of a request that say under which labels it counts."""
-
     project_id: UUID
     api_key_id: int
     provider: str
@@ -39,8 +37,6 @@ _SUMMED = (
 
 
 class _Attempt(msgspec.Struct):
-    """The counted fields of a call to a provider."""
-
     provider: str
     status: int = 0
     error: str = ""
@@ -51,8 +47,6 @@ _decode_attempts = msgspec.json.Decoder(list[list[_Attempt]]).decode
 
 
 class Counting:
-    """Adds batches to `totals`, which it changes in place."""
-
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
         self._usage = {UsageLabels(one.project, one.provider, one.model): one for one in totals.usage}
@@ -64,7 +58,6 @@ class Counting:
         self._keys_of_batch: dict[tuple[UUID, int], KeyFigures] = {}
 
     def add(self, columns: Columns) -> None:
-        """Adds the rows of a batch, which has at least one."""
         now = int(time.time())
         self._usage_of_batch.clear()
         self._keys_of_batch.clear()
@@ -144,8 +137,7 @@ class Counting:
         calls: Sequence[Sequence[_Attempt]],
         places: Sequence[int],
     ) -> None:
-        """Notes the times of requests. The latency of one without the time of the providers is the gateway's own, with
-        the pauses between attempts."""
+        """Overhead is the latency without the calls to providers; pauses between attempts count."""
         totals = self.totals
         durations = _of(totals.durations, "true" if kind.is_stream else "false")
         durations.note(DURATION_MS, [latencies[place] for place in places])
@@ -158,7 +150,6 @@ class Counting:
 
 
 def _key_labels(project: str, api_key: str) -> UsageLabels:
-    """Returns the labels of a key's series, whose number is bounded as that of models is."""
     return UsageLabels(project, OTHER if api_key == OTHER else "", api_key)
 
 
@@ -174,7 +165,6 @@ def _columns(columns: Columns, names: Sequence[str]) -> list[Sequence[Any]]:
 
 
 def _calls(attempts: Sequence[bytes]) -> Sequence[Sequence[_Attempt]]:
-    """Returns the calls of each request; all are decoded at once."""
     return _decode_attempts(b"[" + b",".join([text or b"[]" for text in attempts]) + b"]")
 
 

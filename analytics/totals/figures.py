@@ -1,5 +1,3 @@
-"""The structures of the totals, as they are stored between runs of the shipper."""
-
 from __future__ import annotations
 
 from bisect import bisect_left
@@ -15,7 +13,7 @@ OVERHEAD_MS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500)
 
 class UsageFigures(msgspec.Struct):
     """The sums of one project, provider and model. `cost_units` are 10⁻¹⁰ US dollars, the log's own precision;
-    `unpriced` are successes whose cost is not known. `used_at` is Unix time in seconds."""
+    `unpriced` counts successes of unknown cost. `used_at` is Unix time in seconds."""
 
     project: str
     provider: str
@@ -31,7 +29,7 @@ class UsageFigures(msgspec.Struct):
 
 
 class KeyFigures(msgspec.Struct):
-    """The sums of one project and API key; `api_key` is its id, 0 for requests without a key."""
+    """`api_key` is its id, 0 for requests without a key."""
 
     project: str
     api_key: str
@@ -41,7 +39,7 @@ class KeyFigures(msgspec.Struct):
 
 
 class Distribution(msgspec.Struct):
-    """A histogram: `counts` of each bucket, one more than there are bounds, and `sum_ms` of all values."""
+    """A histogram: `counts` has one bucket more than there are bounds; `sum_ms` is the sum of all values."""
 
     counts: list[int]
     sum_ms: int = 0
@@ -59,9 +57,9 @@ class Distribution(msgspec.Struct):
 class Totals(msgspec.Struct):
     """The totals of one spool since `since` (Unix time in seconds).
 
-    `token` is that of the latest batch counted. The keys are: of `errors` the provider and error code, of `attempts`
-    the provider and the result of the call, of `cache` the cache status, of `durations` whether the request was a
-    stream, of `first_outputs` the provider.
+    `token` is the latest counted batch's. The keys: `errors` by provider and error code, `attempts` by provider and
+    result of the call, `cache` by cache status, `durations` by whether the request was a stream, `first_outputs` by
+    provider.
     """
 
     since: int

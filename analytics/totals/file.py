@@ -1,7 +1,8 @@
 """Keeps the totals beside the shipper's state, so that each batch counts once.
 
-The totals are written, with the batch's token, after the store has the batch and before the state says so. A shipper
-that was killed in between ships the batch again under the same token, the store takes it once, and so do the totals.
+The totals are written, with the batch's token, after the store has the batch and before the state says so. If the
+shipper is killed in between, it ships the batch again under the same token, and both the store and the totals count it
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ _decoder = msgspec.json.Decoder(Totals)
 
 
 def read_totals(directory: Path) -> Totals | None:
-    """Returns the totals of a spool's directory; None when there are none yet or the file cannot be read."""
     try:
         return _decoder.decode((directory / NAME).read_bytes())
     except FileNotFoundError:
@@ -36,8 +36,8 @@ def read_totals(directory: Path) -> Totals | None:
 
 
 class TotalsFile:
-    """The shipper's file of totals. A file that cannot be read is started anew: readers of counters expect them to
-    start at zero now and then, and records need not wait for it."""
+    """The shipper's file of totals. An unreadable file is replaced by zeros: readers of counters expect restarts, and
+    records must not wait for it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
@@ -48,7 +48,7 @@ class TotalsFile:
         return self._counting.totals
 
     def count(self, columns: Columns, token: str) -> None:
-        """Counts the rows of a batch unless it was counted before. Raises OSError; then it may be called again."""
+        """Counts the rows of a batch once per token. After an OSError it may be called again."""
         totals = self.totals
         if totals.token != token:
             self._counting.add(columns)
@@ -57,6 +57,4 @@ class TotalsFile:
         self._save(msgspec.json.encode(totals))
 
     def _save(self, content: bytes) -> None:
-        """Saves the totals, and returns when they would survive a loss of power; a reader sees the old ones or the new
-        ones."""
         replace(self._path, content)

@@ -1,8 +1,8 @@
 """Bounds the number of label sets: a limited number of projects, providers and models, and one set for the rest.
 
-Clients choose model names, so their number has no bound, while the number of series must have one. New labels take a
-free place; a place that nobody used for a day goes to newer labels, and the figures of the old ones are not shown any
-more, like those of a process that ended.
+Clients choose model names, so their number is unbounded, but the number of series must not be. New labels take a free
+place; a place that was idle for a day goes to newer labels, and the old figures disappear, like those of a process that
+ended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ IDLE_SECONDS = 86_400
 
 
 class UsageLabels(NamedTuple):
-    """The labels of a series; `project` is an id."""
-
     project: str
     provider: str
     model: str
@@ -37,8 +35,6 @@ REMAINDER = UsageLabels(OTHER, OTHER, OTHER)
 
 
 class Places:
-    """The label sets that have a series of their own, with the times of their last use (Unix seconds)."""
-
     def __init__(self, taken: Iterable[tuple[UsageLabels, int]] = ()) -> None:
         self._used_at: dict[UsageLabels, int] = dict(taken)
         self._sets = Counter(labels.project for labels in self._used_at if not labels.is_remainder)
@@ -46,7 +42,6 @@ class Places:
         self._full_until = 0
 
     def place_of(self, labels: UsageLabels, now: int) -> tuple[UsageLabels, UsageLabels | None]:
-        """Returns the labels to count under, and those that lost their series for it."""
         if labels not in self._used_at and labels.is_remainder:
             return self._use(self._remainder_of(labels.project), now), None
         given_up: UsageLabels | None = None
@@ -72,8 +67,8 @@ class Places:
         return own
 
     def _vacated(self, project: str, now: int) -> UsageLabels | None:
-        """Frees and returns the labels that have been idle longest, if long enough; None otherwise. A project with its
-        maximum of places gives up one of its own."""
+        """Frees and returns the labels that have been idle longest, if long enough. A project at its maximum of places
+        gives up one of its own."""
         if now < self._full_until:
             return None
         own_only = self._sets[project] >= MAX_OF_PROJECT
@@ -89,5 +84,4 @@ class Places:
 
 
 def bounded(known: Collection[str], name: str, max_names: int) -> str:
-    """Returns the name if there is room for it, and `other` otherwise. The names in `known` already have their room."""
     return name if name in known or len(known) < max_names else OTHER

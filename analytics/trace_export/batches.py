@@ -1,5 +1,3 @@
-"""Makes the batches of each destination from the records that the shipper handed over."""
-
 from __future__ import annotations
 
 import logging
@@ -26,18 +24,15 @@ _RANDOM_DIGITS, _RANDOM_RANGE = 14, 1 << 56
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The choice of spans that a destination gets of its project's records."""
-
     sampling_ratio: float
     include_content: bool
 
     def has(self, trace_id: str) -> bool:
-        """Returns whether the trace is exported: a whole trace is, or none of it, whoever samples at this ratio."""
+        """A trace is exported whole or not at all, and every sampler with this ratio selects the same traces."""
         return int(trace_id[-_RANDOM_DIGITS:], 16) >= (1.0 - self.sampling_ratio) * _RANDOM_RANGE
 
 
 def read_records(path: Path) -> dict[str, list[tuple[Frame, RequestRecord]]]:
-    """Returns the records of a file that was handed over, by project. Raises OSError."""
     found: dict[str, list[tuple[Frame, RequestRecord]]] = {}
     stretch = read_stretch(path, 0, finished=True)
     if stretch.damage:
@@ -51,7 +46,6 @@ def read_records(path: Path) -> dict[str, list[tuple[Frame, RequestRecord]]]:
 def make_batches(
     project_id: str, records: Sequence[tuple[Frame, RequestRecord]], selection: Selection
 ) -> Iterator[tuple[bytes, int]]:
-    """Yields batches as they are sent, each with its number of spans."""
     rows: list[SpanRow] = []
     characters = 0
     for frame, record in records:

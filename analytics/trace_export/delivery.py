@@ -1,7 +1,7 @@
 """Posts a batch of spans to a collector over OTLP/HTTP (https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 
-Whoever administers a project chooses the address, so connections go to public addresses only, which are checked when
-they are connected to, and redirects are not followed.
+A project's administrators choose the address. So connections go only to public addresses, checked on connecting, and
+redirects are not followed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address and the headers that batches are posted with; `headers` hold secrets."""
-
     endpoint: str
     headers: Mapping[str, str]
 
@@ -58,8 +56,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The collector's answer. `status` is 0 when there was none. `detail` says what went wrong, without secrets, also
-    for a batch of which `rejected` spans were refused. `retry_after` is in seconds, None where nothing is said."""
+    """The collector's answer. `status` is 0 without one. `detail` says what went wrong, without secrets, also if only
+    `rejected` spans were refused. `retry_after` is in seconds, None if the collector named none."""
 
     verdict: Verdict
     status: int = 0
@@ -69,7 +67,7 @@ class Answer:
 
 
 def open_session() -> aiohttp.ClientSession:
-    """Returns a session for all destinations, to be closed by the caller. It needs a running loop."""
+    """The session is for all destinations; the caller closes it. It needs a running loop."""
     connector = aiohttp.TCPConnector(
         ssl=client_context(), use_dns_cache=False, resolver=AiohttpResolver(_resolver()), limit_per_host=8
     )
@@ -77,8 +75,10 @@ def open_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, target: Target, body: bytes, batch_id: str) -> Answer:
-    """Posts a gzipped ExportTraceServiceRequest. The same batch has the same bytes and the same id at every try. It
-    raises nothing but CancelledError."""
+    """Posts a gzipped ExportTraceServiceRequest. Every retry of a batch has the same bytes and id.
+
+    It raises only CancelledError.
+    """
     headers = {
         **target.headers,
         "content-type": _PROTOBUF,
@@ -107,7 +107,7 @@ async def post(session: aiohttp.ClientSession, target: Target, body: bytes, batc
 
 
 def redacted(text: str, headers: Mapping[str, str]) -> str:
-    """Returns a collector's text in one line, cut, and without any part of the headers, which it may quote."""
+    """Returns a collector's text on one line, cut, and without any part of the headers, which it may quote."""
     for secret in sorted(_secrets(headers), key=len, reverse=True):
         text = text.replace(secret, MASK)
     return " ".join(text.replace("\x00", " ").split())[:ERROR_CHARACTERS]
@@ -122,7 +122,6 @@ def _secrets(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _decoded(part: str) -> Iterator[str]:
-    """Yields name and password of a header for basic authentication."""
     try:
         text = base64.b64decode(part, validate=True).decode()
     except (binascii.Error, ValueError):
@@ -135,7 +134,7 @@ def _resolver() -> Resolver:
 
 
 async def _check_literal(endpoint: str) -> None:
-    """Raises PrivateAddressError. An address without a name is never resolved, so it is checked here."""
+    """An IP address in a URL is never resolved, so it is checked here. Raises PrivateAddressError."""
     parts = urlsplit(endpoint)
     host = parts.hostname or ""
     if literal_address(host) is not None:
@@ -165,7 +164,6 @@ def _taken(status: int, content: bytes) -> Answer:
 
 
 def _said(content_type: str, content: bytes) -> str:
-    """Returns the text of a refusal: the message of google.rpc.Status, or the body itself."""
     if content_type == _PROTOBUF:
         try:
             content = bytes(wire.contents(memoryview(content)).get(2, [memoryview(b"")])[-1])
@@ -175,7 +173,6 @@ def _said(content_type: str, content: bytes) -> str:
 
 
 def _seconds(value: str) -> float | None:
-    """Returns the seconds of a header Retry-After, which is a number or a date."""
     if value.isdecimal():
         return float(value)
     try:

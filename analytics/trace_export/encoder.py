@@ -1,5 +1,3 @@
-"""Encodes spans as OTLP, with the types that the GenAI conventions give their attributes."""
-
 from __future__ import annotations
 
 import gzip
@@ -22,8 +20,7 @@ _COUNTS: Final = "gen_ai.usage."
 
 
 def encoded(project_id: str, rows: Iterable[SpanRow]) -> bytes:
-    """Returns a gzipped ExportTraceServiceRequest of a project's spans: the same bytes for the same spans on one
-    host."""
+    """Returns a gzipped ExportTraceServiceRequest, identical for the same spans on one host."""
     request = ExportTraceServiceRequest()
     group = request.resource_spans.add()
     group.resource.attributes.extend(

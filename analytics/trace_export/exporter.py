@@ -1,4 +1,4 @@
-"""The exporter: one process a spool that makes batches of the records that the shipper hands over, and sends them."""
+"""The exporter: one process per spool that batches the records from the shipper and sends them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from analytics.trace_export.delivery import Target, open_session
 from analytics.trace_export.destinations import headers_of
 from analytics.trace_export.outbox import Outbox, State, retire
 from analytics.trace_export.sender import Destination, Sender
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.processes.background_tasks import keep_running
 
 logger = logging.getLogger("analytics.trace_export")
@@ -44,7 +44,7 @@ Version = tuple[int, datetime | None]
 
 
 def version_of_destinations() -> Version:
-    """Returns a value that differs whenever a destination was added, changed or removed."""
+    """The value changes whenever a destination is added, changed or removed."""
     found = TraceDestination.objects.aggregate(number=Count("pk"), changed=Max("updated_at"))
     return found["number"], found["changed"]
 
@@ -54,7 +54,7 @@ def load_destinations() -> dict[UUID, Destination]:
 
 
 def save_status(destination_id: UUID, state: State) -> None:
-    """Writes this host's status of a destination, unless the destination is gone."""
+    """Does nothing if the destination is gone."""
     counts = state.counts
     values: dict[str, Any] = {
         "waiting_spans": state.waiting_spans,
@@ -78,7 +78,7 @@ def save_status(destination_id: UUID, state: State) -> None:
 
 def _destination(row: TraceDestination) -> Destination:
     target: Target | None = None
-    with suppress(UndecryptableError):
+    with suppress(UndecryptableSecretError):
         target = Target(row.endpoint, headers_of(row))
     selection = Selection(row.sampling_ratio, row.include_content)
     return Destination(row.pk, str(row.project_id), row.enabled, selection, target)
@@ -89,11 +89,11 @@ def _time(seconds: float) -> datetime | None:
 
 
 class ExporterLockedError(Exception):
-    """Another exporter has the lock of this spool."""
+    pass
 
 
 class Exporter:
-    """The one exporter of a spool's directory. Raises ExporterLockedError when there is one already, and OSError."""
+    """The one exporter of a spool's directory. Raises ExporterLockedError if another one runs, and OSError."""
 
     def __init__(self, spool: Path) -> None:
         self._spool = spool
@@ -112,7 +112,7 @@ class Exporter:
         os.close(self._lock)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Exports until `stop` is set, and then waits for the answers to the batches that have been sent."""
+        """Exports until `stop` is set, then waits for the answers to the batches in flight."""
         async with open_session() as session:
             work = [
                 keep_running("export.follow", lambda: self._follow(session)),
@@ -140,7 +140,6 @@ class Exporter:
             await asyncio.sleep(FOLLOW_SECONDS)
 
     async def _use(self, found: Mapping[UUID, Destination], session: aiohttp.ClientSession) -> None:
-        """Takes the destinations as they are now. The shipper learns of them last, when all is ready."""
         wanted: dict[str, bool] = {}
         for one in found.values():
             if one.enabled:
@@ -167,14 +166,12 @@ class Exporter:
         self._reported.pop(destination_id, None)
 
     def _remove_folders(self, kept: set[UUID]) -> None:
-        """Removes what waits for destinations that are gone."""
         for folder in self._folder.iterdir():
             if _is_id(folder.name) and UUID(folder.name) not in kept:
                 retire(folder)
                 logger.info("export.destination_gone destination_id=%s", folder.name)
 
     async def _split(self) -> None:
-        """Makes batches of what was handed over, once the destinations are known."""
         while True:
             paths = handed(self._spool) if self._version is not None else []
             for path in paths:
@@ -182,8 +179,7 @@ class Exporter:
             await asyncio.sleep(_SPLIT_SECONDS)
 
     async def _split_one(self, path: Path) -> None:
-        """Makes the batches of one file. They get their names when the file is gone, so that a kill in between leaves
-        either the file or all of its batches."""
+        """Publishes the batches after removing the file: a kill in between leaves the file or all batches."""
         senders = list(self._senders.values())
         _publish(path, await asyncio.to_thread(_draft, path, senders))
 
@@ -211,7 +207,6 @@ class Exporter:
 
 
 def _asked(question: Callable[[], T]) -> T:
-    """Returns what the database answers, over a connection that is opened anew when it was cut off."""
     connection.close_if_unusable_or_obsolete()
     try:
         return question()

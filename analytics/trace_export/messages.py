@@ -1,5 +1,7 @@
-"""The messages of a request and its answer as attributes of a span
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/, gen_ai.input.messages and gen_ai.output.messages)."""
+"""A request's messages and its answer as span attributes gen_ai.input.messages and gen_ai.output.messages.
+
+https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,6 @@ MAX_CHARACTERS = 256 * 1024
 
 
 def message_attributes(request: bytes, response: bytes, finish_reason: str) -> dict[str, str]:
-    """Returns the attributes; none for a body that is not logged or has no messages."""
     asked = read_request(request.decode("utf-8", "replace")).turns if request else ()
     answered = read_response(response.decode("utf-8", "replace")) if response else ()
     found = {

@@ -1,7 +1,7 @@
-"""The batches that wait for one destination, each a file whose bytes do not change any more, oldest first.
+"""The batches that wait for one destination, oldest first, each an immutable file.
 
-A batch is written hidden, gets its name when what it was made of is gone, and is removed once the collector has taken
-it: that is all the state that there is, so that a kill at any moment leaves each span in one place.
+A batch is written hidden, gets its name once its source is removed, and is deleted once the collector has taken it.
+There is no other state, so a kill at any moment leaves each span in one place.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STATE, _GONE = "state.json", "gone.json"
 
 
 class Counts(msgspec.Struct):
-    """The counts of one destination's spans on this host, since its folder was made. Times are Unix seconds, 0.0 for
-    never; the columns of `TraceDestinationStatus` have the same meanings."""
+    """One destination's spans on this host, since its folder was made. Times are Unix seconds, 0.0 for never; the
+    columns of `TraceDestinationStatus` have the same meanings."""
 
     sent: int = 0
     dropped: int = 0
@@ -34,8 +34,6 @@ class Counts(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """The file that monitoring reads: the counts, and what waits."""
-
     counts: Counts
     waiting_spans: int = 0
     waiting_bytes: int = 0
@@ -47,7 +45,7 @@ _decoder = msgspec.json.Decoder(State)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch: `at` is when its records were handed over, in Unix seconds, `size` in bytes."""
+    """`at` is when the batch's records were handed over, in Unix seconds; `size` is in bytes."""
 
     path: Path
     at: float
@@ -56,12 +54,12 @@ class Batch:
 
     @property
     def id(self) -> str:
-        """Returns the id that is sent with the batch, the same at every try and another one for each destination."""
+        """The id sent with the batch: the same at every try, another for each destination."""
         return str(uuid.uuid5(uuid.UUID(self.path.parent.name), self.path.stem))
 
 
 class Outbox:
-    """The batches of the destination that the folder is called after. `waiting` has no batch twice, in order.
+    """The batches of one destination, after which the folder is named. `waiting` is in order, by file name.
 
     `unmade` are the stems of files whose batches are made again. Raises OSError.
     """
@@ -79,8 +77,10 @@ class Outbox:
         self.waiting = {path.name: _batch(path) for path in found}
 
     def draft(self, source: str, bodies: Iterable[tuple[bytes, int]]) -> list[Path]:
-        """Writes batches, each of bytes and a number of spans, that are hidden until `publish`. Raises OSError; then
-        `discard` has to be called."""
+        """Writes batches, hidden until `publish`; `bodies` pairs bytes with a number of spans.
+
+        On OSError the caller must call `discard`.
+        """
         drafts = []
         for number, (body, spans) in enumerate(bodies):
             path = self.folder / f"{source}-{number}-{spans}{_HIDDEN}"
@@ -91,12 +91,10 @@ class Outbox:
         return drafts
 
     def discard(self, source: str) -> None:
-        """Removes the drafts of a file that could not be made batches of. Raises OSError."""
         for draft in self.folder.glob(f"{source}-*{_HIDDEN}"):
             draft.unlink()
 
     def publish(self, drafts: Iterable[Path]) -> None:
-        """Adds the drafts to those that wait. Raises OSError."""
         for draft in drafts:
             path = draft.rename(draft.with_suffix(_NAMED))
             self.waiting[path.name] = _batch(path)
@@ -106,7 +104,7 @@ class Outbox:
         self.waiting.pop(batch.path.name, None)
 
     def overdue(self, *, max_bytes: int, before: float) -> Iterator[Batch]:
-        """Yields the oldest batches that are too many in bytes, or older than a time in Unix seconds."""
+        """Yields the oldest batches, those beyond `max_bytes` or older than `before` (Unix seconds)."""
         size = sum(batch.size for batch in self.waiting.values())
         for batch in list(self.waiting.values()):
             if size <= max_bytes and batch.at >= before:
@@ -124,13 +122,14 @@ class Outbox:
         )
 
     def save(self, state: State) -> None:
-        """Saves the counts, and what monitoring reads. Raises OSError."""
         replace(self.folder / _STATE, msgspec.json.encode(state))
 
 
 def retire(folder: Path) -> None:
-    """Removes the folder of a destination that is gone, with what waits there. Its counts go to those of all that are
-    gone, because the sums of a host never fall. Raises OSError."""
+    """Removes a deleted destination's folder with its waiting batches. Raises OSError.
+
+    Its counts are added to those of all deleted destinations, so that the host's sums never fall.
+    """
     gone, counts = _read_counts(folder.parent / _GONE), _read_counts(folder / _STATE)
     sums = Counts(gone.sent + counts.sent, gone.dropped + counts.dropped, gone.rejected + counts.rejected)
     replace(folder.parent / _GONE, msgspec.json.encode(State(sums)))
@@ -138,7 +137,6 @@ def retire(folder: Path) -> None:
 
 
 def read_states(export: Path) -> list[State]:
-    """Returns the states of all destinations of a host, and the counts of those that are gone."""
     found = []
     for path in (*export.glob(f"*/{_STATE}"), export / _GONE):
         with suppress(OSError, msgspec.DecodeError):
@@ -154,7 +152,6 @@ def _read_counts(path: Path) -> Counts:
 
 
 def _source(path: Path) -> str:
-    """Returns the stem of the file that a batch was made of."""
     return path.stem.rsplit("-", 2)[0]
 
 

@@ -1,6 +1,6 @@
 """Sends the batches of one destination, oldest first, until the collector has taken or refused each.
 
-A destination has a sender of its own, so that one that is slow or away holds up no other.
+Each destination has its own sender, so that a slow or unreachable one does not delay the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNREADABLE = "The stored headers can no longer be decrypted: enter them again."
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A destination as the exporter knows it. `target` is None when its headers cannot be decrypted."""
+    """`target` is None if the headers cannot be decrypted."""
 
     id: UUID
     project_id: str
@@ -42,8 +42,7 @@ class Destination:
 
 
 class Sender:
-    """The sender of a destination, which may be replaced by a changed one at any time. Call `wake` when there is
-    something new to send."""
+    """A destination's sender. `change` may replace the destination at any time; call `wake` for new batches."""
 
     def __init__(self, destination: Destination, outbox: Outbox, session: aiohttp.ClientSession) -> None:
         self.destination = destination
@@ -55,14 +54,13 @@ class Sender:
         self._woken = asyncio.Event()
 
     def change(self, destination: Destination) -> None:
-        """Takes a changed destination. What it was refused for may be mended, so that it is tried at once."""
+        """Retries at once: the change may have mended what the collector refused."""
         if destination != self.destination:
             self.destination = destination
             self._not_before = 0.0
             self.wake()
 
     def stop(self) -> None:
-        """Has `run` return after the answers to what has been sent."""
         self._is_stopped = True
         self.wake()
 
@@ -70,7 +68,6 @@ class Sender:
         self._woken.set()
 
     async def run(self) -> None:
-        """Sends until it is stopped or cancelled."""
         while not self._is_stopped:
             self._drop_overdue()
             self._woken.clear()

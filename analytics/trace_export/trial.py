@@ -1,5 +1,3 @@
-"""Sends one span to a destination, to see what its collector answers."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +13,7 @@ from analytics.telemetry.rows import SpanRow
 from analytics.trace_export.delivery import Answer, Target, Verdict, open_session, post
 from analytics.trace_export.destinations import headers_of
 from analytics.trace_export.encoder import encoded
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 
 logger = logging.getLogger("analytics.trace_export")
 
@@ -24,8 +22,7 @@ _UNREADABLE = "The stored headers can no longer be decrypted: enter them again."
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """The result of a test span. `status` is the collector's HTTP status and `latency_ms` the time until it answered,
-    None without an answer; `trace_id` is that of the span that was sent."""
+    """`status` (HTTP) and `latency_ms` are the collector's, None without an answer; `trace_id` is the test span's."""
 
     ok: bool
     status: int | None
@@ -35,11 +32,10 @@ class TrialOutcome:
 
 
 def try_destination(row: TraceDestination) -> TrialOutcome:
-    """Returns what became of one span that was sent now, beside the exported ones."""
     trace_id = secrets.token_hex(16)
     try:
         target = Target(row.endpoint, headers_of(row))
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return TrialOutcome(False, None, None, _UNREADABLE, trace_id)
     body = encoded(str(row.project_id), [_span(trace_id)])
     began = time.perf_counter()

@@ -1,5 +1,3 @@
-"""The models that generated traffic goes to, with the prices of the shipped list. Speeds and shares are made up."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,10 +14,10 @@ _UNITS_PER_DOLLAR_AND_MILLION = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of the generated traffic. `share` is its share of sessions in per mille; `wait_ms` is the median time to
-    the first token, `token_ms` that to each further one.
+    """`share` is the model's share of sessions in per mille; `wait_ms` is the median time to the first token,
+    `token_ms` to each further one.
 
-    `fallback` is the model that is called when this one fails. `thinks` tells if a part of its answer is reasoning.
+    `fallback` is called when this model fails. `thinks`: a part of its answer is reasoning.
     """
 
     provider: str
@@ -50,13 +48,15 @@ MODELS = (
 
 
 class PriceListError(Exception):
-    """The shipped price list cannot price the generated traffic."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPrices:
-    """The prices of one token of each class, in units of 10⁻¹⁰ US dollars. `caching` is 0 without a cache, 1 when reads
-    are billed, 2 when reads and writes are."""
+    """The prices of one token of each class, in units of 10⁻¹⁰ US dollars.
+
+    `caching` is 0 without a cache, 1 when reads are billed, 2 when reads and writes are.
+    """
 
     input: int
     output: int
@@ -66,7 +66,6 @@ class TokenPrices:
 
 
 def token_prices() -> list[TokenPrices]:
-    """Returns the prices of MODELS, in their order. Raises PriceListError."""
     table = {
         (entry.provider, entry.model): Price(entry.input, entry.output, entry.cache_read, entry.cache_write)
         for _, entry in reversed(list(shipped.entries()))

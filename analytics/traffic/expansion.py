@@ -1,5 +1,3 @@
-"""Makes the statement of a slice from the SQL of this folder, and the values of its parameters."""
-
 from __future__ import annotations
 
 import re
@@ -44,7 +42,7 @@ _SHORTHANDS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The period of the history, from `since` to `until`; sessions that begin at `texts_from` or later have texts."""
+    """Sessions that begin at `texts_from` or later have texts."""
 
     since: datetime
     until: datetime
@@ -52,8 +50,6 @@ class Period:
 
 
 def statement(what: str, drawn: str, *, texts: str) -> str:
-    """Returns the INSERT of `what` (requests or logs) of a slice. `drawn` names the SQL of its sessions (drawn
-    or marathon)."""
     history = Template(_sql("history")).substitute(drawn=_sql(drawn), texts=texts)
     sql = Template(_sql(what)).substitute(history=history)
     for pattern, replacement in _SHORTHANDS:
@@ -64,7 +60,6 @@ def statement(what: str, drawn: str, *, texts: str) -> str:
 def constants(
     *, project: UUID, salt: int, users: int, api_keys: list[int], texts: Texts, period: Period
 ) -> Mapping[str, Any]:
-    """Returns the parameters that all slices share."""
     prices = token_prices()
     return {
         "project": project,
@@ -96,7 +91,6 @@ def constants(
 
 
 def of_slice(one: Slice) -> Mapping[str, Any]:
-    """Returns the parameters of this slice."""
     return {
         "slice": one.number,
         "requests": one.requests,
@@ -107,7 +101,6 @@ def of_slice(one: Slice) -> Mapping[str, Any]:
 
 
 def microseconds(moment: datetime) -> int:
-    """Returns the microseconds of a moment since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 

@@ -1,9 +1,9 @@
 """Writes a generated history into the analytics store.
 
 The engine itself draws and unfolds the sessions, in one INSERT … SELECT for each slice of the period: only the plan
-leaves this process, and the rows take the way of real ones, through `ingest` into every table behind it. All chance
-comes from hashes of the seed, so that the same plan writes the same rows. Every block has a token, so that writing it
-again changes nothing while the store remembers the token (its last 10,000 blocks per table).
+leaves this process, and like real rows they go through `ingest` into every table behind it. All chance comes from
+hashes of the seed, so the same plan writes the same rows. Every block has a token, so writing it again changes nothing
+while the store remembers the token (its last 10,000 blocks per table).
 """
 
 from __future__ import annotations
@@ -71,8 +71,6 @@ _ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """The table of texts. `sizes` is SQL for the same table with empty texts."""
-
     name: str
 
     @property
@@ -108,8 +106,10 @@ def _fill(name: str, exchanges: Sequence[Exchange]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A history to generate: `requests` of `project` in the `days` before `end`. Sessions that begin in the last
-    `text_days` have texts."""
+    """A history to generate: `requests` of `project` in the `days` before `end`.
+
+    Sessions that begin in the last `text_days` have texts.
+    """
 
     project: UUID
     requests: int
@@ -126,23 +126,20 @@ class Plan:
 
     @property
     def marathon(self) -> int:
-        """Returns the number of requests of the longest session."""
         return min(MAX_SESSION, self.requests // _MARATHON_SHARE)
 
     def salt(self) -> int:
-        """Returns the seed of all chance: another one for other arguments, the same one for every project."""
+        """The seed of all chance: it depends on the arguments, but not on the project."""
         described = repr((self.seed, self.requests, self.end, self.days, self.text_days))
         return int.from_bytes(hashlib.sha256(described.encode()).digest()[:8], "big")
 
     def fingerprint(self, texts: Texts) -> str:
-        """Returns a digest of everything on which the rows depend."""
         exchanges = msgspec.json.encode([one.request_head + one.answer for one in texts.exchanges])
         described = repr((self.salt(), self.project, tuple(self.api_keys), MODELS))
         return hashlib.sha256(described.encode() + exchanges).hexdigest()[:32]
 
 
 def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> None:
-    """Writes the history; calls `written` with the number of requests of each block. Raises the store's errors."""
     mark = plan.fingerprint(texts)
     users = min(max(plan.requests // _REQUESTS_PER_USER, _MIN_USERS), _MAX_USERS)
     shared = constants(
@@ -172,15 +169,13 @@ def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> N
 
 
 def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
-    """Yields the kinds of rows to write of the slice, each with n when one of n sessions has such rows. Telemetry has
-    its own, shorter retention."""
+    """Yields each kind of rows with n: one of n sessions has such rows. Telemetry has its own, shorter retention."""
     yield "requests", 1
     if one.borders[-1] > plan.period.until - timedelta(days=settings.TELEMETRY_RETENTION_DAYS):
         yield "logs", _SESSIONS_PER_LOGGED
 
 
 def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:
-    """Yields the blocks, each with the way in which its sessions are drawn."""
     period = plan.period
     largest = max(1, min(MAX_TEXT_SLICE, _BLOCK_BYTES // texts.bytes_per_request))
     for one in slices(

@@ -1,5 +1,3 @@
-"""Distributes requests over time: days, weeks, growth, and the slices in which the history is written."""
-
 from __future__ import annotations
 
 import math
@@ -26,7 +24,7 @@ MAX_TEXT_SLICE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice: `requests` of sessions that begin between the first and the last of `borders`, written as one block.
+    """Sessions with `requests` requests that begin between the first and last of `borders`, written as one block.
 
     `cumulative` are the shares of them that have begun at `borders`, rising from 0 to 1.
     """
@@ -39,7 +37,6 @@ class Slice:
 
 
 def hourly_weights(start: datetime, end: datetime, seed: int) -> list[tuple[datetime, float]]:
-    """Returns (first moment, weight) of every hour of the period; the first and the last may be parts of hours."""
     chance = random.Random(f"rhythm {seed}")  # noqa: S311 - a simulation
     weights = []
     moment = start
@@ -61,7 +58,6 @@ def slices(
     seed: int,
     largest_with_texts: int = MAX_TEXT_SLICE,
 ) -> list[Slice]:
-    """Returns the slices of the whole history in order of time, with `requests` requests in all of them together."""
     hours = hourly_weights(start, end, seed)
     total = sum(weight for _, weight in hours)
     pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / largest_with_texts)))
@@ -75,7 +71,6 @@ def slices(
 
 
 def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) -> Iterator[tuple[datetime, float]]:
-    """Splits every hour into this many equal parts."""
     for (moment, weight), (following, _) in pairwise([*hours, (end, 0.0)]):
         for part in range(parts):
             yield moment + (following - moment) * part / parts, weight / parts
@@ -84,7 +79,7 @@ def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) 
 def _groups(
     pieces: Sequence[tuple[datetime, float]], per_weight: float, texts_from: datetime, largest_with_texts: int
 ) -> Iterator[list[tuple[datetime, float]]]:
-    """Groups pieces that are written together: whole days while those are small, else parts of a day."""
+    """A slice is several whole days while these are small, else parts of a day."""
     group: list[tuple[datetime, float]] = []
     filled = 0.0
     for moment, weight in pieces:
@@ -112,7 +107,6 @@ def _slice(
 
 
 def _rounded(shares: Sequence[float], total: int) -> list[int]:
-    """Returns whole numbers close to `shares` whose sum is `total`."""
     ends = [round(share) for share in accumulate(shares)]
     ends[-1] = total
     return [after - before for before, after in pairwise([0, *ends])]

@@ -1,5 +1,3 @@
-"""The texts of generated requests: exchanges from conversations, and words that make every prompt unique."""
-
 from __future__ import annotations
 
 import json
@@ -26,15 +24,15 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class TextFileError(Exception):
-    """The file of texts cannot be used; the message names the line."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request and its answer. `…_head` and `…_tail` go before and after the words of the single request.
+    """A request and its answer. `…_head` and `…_tail` surround the words of the single request.
 
     The prompt is plain text as the shipper derives it; `request_…` is the JSON of the body from `"messages"` on, and
-    `answer_json` a JSON string with its quotes. `begun` is the answer of a stream that the client left before its end.
+    `answer_json` a JSON string with its quotes. `begun` is the answer of a stream that the client left early.
     """
 
     prompt_head: str
@@ -57,7 +55,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of all exchanges; a conversation is `lengths[i]` of them in a row, starting at `firsts[i]`."""
+    """The texts of all exchanges; a conversation is `lengths[i]` of them in a row, from `firsts[i]` on."""
 
     exchanges: Sequence[Exchange]
     firsts: Sequence[int]
@@ -65,7 +63,6 @@ class Texts:
 
     @property
     def bytes_per_request(self) -> int:
-        """Returns the average size of all four texts of a row, in bytes."""
         parts = (
             len(text.encode())
             for one in self.exchanges
@@ -82,10 +79,9 @@ class Texts:
 
 
 def read_texts(file: Path) -> Texts:
-    """Reads a file with one conversation per line: `messages` in the form of chat completions, and optional fields of
-    the request.
+    """Reads one conversation per line: `messages` in the form of chat completions, and optional fields of the request.
 
-    A user's message without an answer in the file gets an answer from our own texts. Raises TextFileError.
+    A user's message without an answer gets one of our own texts. Raises TextFileError.
     """
     answers = [text for row in _rows(OWN_TEXTS) for text in _answers(row)]
     exchanges: list[Exchange] = []
@@ -101,10 +97,10 @@ def read_texts(file: Path) -> Texts:
 
 
 def word(rank: int) -> str:
-    """Returns the word of a rank from 0 to WORDS - 1; words are drawn as often as a language uses its word of this
+    """Returns the word of a rank from 0 to WORDS - 1. Words are drawn as often as a language uses its word of that
     rank.
 
-    A word has two syllables, the digits of the rank to the base of SYLLABLES, so that no two words are the same.
+    A word has two syllables, the digits of the rank to the base of SYLLABLES, so all words are different.
     """
     second, first = divmod(rank, len(SYLLABLES))
     return SYLLABLES[first].capitalize() + SYLLABLES[second]
@@ -132,7 +128,6 @@ def _row(place: str, line: str) -> Mapping[str, Any]:
 
 
 def _exchanges(row: Mapping[str, Any], other_answer: str) -> Iterator[Exchange]:
-    """Returns an exchange for every message of the user, with the messages before it."""
     messages = row["messages"]
     options = {name: row[name] for name in _OPTIONS if row.get(name) is not None}
     for index, message in enumerate(messages):
@@ -151,7 +146,6 @@ def _exchange(messages: Sequence[Any], options: Mapping[str, Any], answer: str) 
 
 
 def _marked(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the user's message with a mark before its text; content of several parts gets one more part."""
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": [{"type": "text", "text": _MARK}, *content]}
@@ -169,7 +163,6 @@ def _role(message: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    """Returns the part of a text that UTF-8 can encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

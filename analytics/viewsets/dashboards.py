@@ -15,7 +15,6 @@ from analytics.dashboards.questions import ChartQuestion
 from analytics.dashboards.services import Reader
 from analytics.figures.registry import FIGURES
 from analytics.models import ChartKind
-from analytics.parameters.common import RangeParameters
 from analytics.parameters.ranges import parse_range
 from analytics.serializers.dashboards import (
     ChartChangeSerializer,
@@ -31,6 +30,7 @@ from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.roles import Right
 from core.wire.pagination import Listing, listing_response, parse_page
+from core.wire.parameters import RangeParameters
 
 
 class FigureViewSet(ProjectViewSet):

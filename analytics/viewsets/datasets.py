@@ -15,7 +15,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.datasets import services
+from analytics.datasets import services, sources
 from analytics.datasets.lines import dataset_lines
 from analytics.datasets.selectors import get_dataset, get_item
 from analytics.datasets.services import Added
@@ -30,7 +30,7 @@ from analytics.datasets.wire import (
     item_without_texts,
 )
 from analytics.deletion.services import delete_dataset_item
-from analytics.exports.streaming import streamed_rows
+from analytics.exports.lines import streamed_rows
 from analytics.models.datasets import DatasetItem
 from analytics.presenters import datasets
 from analytics.queries.request_samples import SampleOrder
@@ -112,7 +112,7 @@ class DatasetViewSet(ProjectViewSet):
     @operation("deleteDataset", "Delete a data set", status=204, errors=[404])
     def destroy(self, request: Request, dataset_id: UUID) -> Response:
         """Deletes all versions of all items."""
-        services.delete_dataset(project_id=self.project_id, dataset_id=dataset_id, actor=self.actor)
+        services.delete_dataset(**_of(self, dataset_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @operation("listDatasetVersions", "Versions of a data set", query=[PAGE], page=DatasetVersionEntry, errors=[404])
@@ -155,10 +155,7 @@ class DatasetViewSet(ProjectViewSet):
         given = self.valid_query(ImportParameters).validated_data
         with tempfile.TemporaryFile() as file:
             _copy(request.data, file)
-            added = services.add_file(
-                project_id=self.project_id, dataset_id=dataset_id, file=file, actor=self.actor, **given
-            )
-        return _created(added)
+            return _created(services.add_file(**_of(self, dataset_id), file=file, **given))
 
 
 class DatasetItemViewSet(ProjectViewSet):
@@ -190,9 +187,7 @@ class DatasetItemViewSet(ProjectViewSet):
     def create(self, request: Request, dataset_id: UUID) -> Response:
         """Adds 1 to 1,000 items as one version."""
         items = self.valid_body(NewItemsSerializer).validated_data["items"]
-        return _created(
-            services.add_items(project_id=self.project_id, dataset_id=dataset_id, items=items, actor=self.actor)
-        )
+        return _created(services.add_items(**_of(self, dataset_id), items=items))
 
     @operation(
         "addDatasetItemsFromRequests",
@@ -207,18 +202,11 @@ class DatasetItemViewSet(ProjectViewSet):
         """Adds chat completions that match a filter, `newest` ones or `random` ones by a hash of their ids, or those
         with the given ids. A request that the set has is left out."""
         body = self.valid_body(FromRequestsSerializer)
-        whose = self._of(dataset_id)
+        whose = {**_of(self, dataset_id), "options": body.options}
         if (ids := body.request_ids_given) is not None:
-            return _created(services.add_requests(**whose, request_ids=ids, options=body.options))
-        given = body.validated_data
-        added = services.add_from_filter(
-            **whose,
-            filters=body.filters,
-            order=SampleOrder(given["order"]),
-            limit=given["limit"],
-            options=body.options,
-        )
-        return _created(added)
+            return _created(services.add_found(sources.of_requests, ids, **whose))
+        order, limit = SampleOrder(body.validated_data["order"]), body.validated_data["limit"]
+        return _created(services.add_found(sources.of_filter, body.filters, order, limit, **whose))
 
     @operation(
         "addDatasetItemsFromReview",
@@ -232,15 +220,9 @@ class DatasetItemViewSet(ProjectViewSet):
     def from_review(self, request: Request, dataset_id: UUID) -> Response:
         """Adds the requests of the queue's items in `states`, by default those that people have scored."""
         body = self.valid_body(FromReviewSerializer)
-        added = services.add_from_review(
-            project_id=self.project_id,
-            dataset_id=dataset_id,
-            queue_id=body.validated_data["queue_id"],
-            states=body.validated_data["states"],
-            options=body.options,
-            actor=self.actor,
-        )
-        return _created(added)
+        chosen = body.validated_data["queue_id"], body.validated_data["states"]
+        whose = {**_of(self, dataset_id), "options": body.options}
+        return _created(services.add_found(sources.of_review, *chosen, **whose))
 
     @operation("getDatasetItem", "One item of a data set", answer=DatasetItemEntry, errors=[404])
     def retrieve(self, request: Request, dataset_id: UUID, dataset_item_id: UUID) -> Response:
@@ -257,15 +239,7 @@ class DatasetItemViewSet(ProjectViewSet):
     def partial_update(self, request: Request, dataset_id: UUID, dataset_item_id: UUID) -> Response:
         """Changes `expected` and `tags`, which makes a version. The item keeps its id."""
         given = self.valid_body(ItemChangeSerializer).validated_data
-        return self._shown(
-            services.change_item(
-                project_id=self.project_id,
-                dataset_id=dataset_id,
-                item_id=dataset_item_id,
-                values=given,
-                actor=self.actor,
-            )
-        )
+        return self._shown(services.change_item(**_of(self, dataset_id), item_id=dataset_item_id, values=given))
 
     @operation(
         "removeDatasetItem", "Remove an item from a data set", query=[RemovalParameters], status=204, errors=[404]
@@ -275,14 +249,15 @@ class DatasetItemViewSet(ProjectViewSet):
         if self.valid_query(RemovalParameters).validated_data["erase"]:
             delete_dataset_item(get_dataset(self.project_id, dataset_id), dataset_item_id, actor=self.actor)
         else:
-            services.remove_item(**self._of(dataset_id), item_id=dataset_item_id)
+            services.remove_item(**_of(self, dataset_id), item_id=dataset_item_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _of(self, dataset_id: UUID) -> dict[str, Any]:
-        return {"project_id": self.project_id, "dataset_id": dataset_id, "actor": self.actor}
 
     def _shown(self, item: DatasetItem) -> Response:
         return Response(item_entry(item) if self.sees_content else item_without_texts(item))
+
+
+def _of(view: ProjectViewSet, dataset_id: UUID) -> dict[str, Any]:
+    return {"project_id": view.project_id, "dataset_id": dataset_id, "actor": view.actor}
 
 
 def _copy(stream: Any, file: IO[bytes]) -> None:

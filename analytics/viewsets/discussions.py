@@ -9,15 +9,18 @@ from rest_framework.response import Response
 
 from analytics.discussions import services
 from analytics.discussions.selectors import list_assignments, list_comments
-from analytics.discussions.wire import AssignmentEntry, CommentEntry, assignment_entry, comment_entry
 from analytics.models import Comment
 from analytics.serializers.discussions import (
     AssignmentChangeSerializer,
+    AssignmentEntry,
     AssignmentParameters,
+    CommentEntry,
     CommentParameters,
     CommentTextSerializer,
     NewAssignmentSerializer,
     NewCommentSerializer,
+    assignment_entry,
+    comment_entry,
 )
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation

@@ -1,32 +1,43 @@
-"""The endpoints of the request log."""
+"""The endpoints of the request log, of the text search in it, and of what an id names."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.deletion.services import delete_request
-from analytics.exports.lines import export_lines
-from analytics.exports.streaming import streamed_file
+from analytics.exports.lines import export_lines, streamed_file
 from analytics.parameters.ranges import parse_range
-from analytics.parameters.requests import ExportParameters, FacetParameters, HistogramParameters, ListParameters
+from analytics.parameters.requests import (
+    ExportParameters,
+    FacetParameters,
+    HistogramParameters,
+    ListParameters,
+    SearchBody,
+)
 from analytics.presenters import requests, timelines
+from analytics.presenters.requests import lookup, search_texts
+from analytics.queries.request_facets import RequestFacets, list_facets
+from analytics.queries.request_histogram import RequestHistogram
 from analytics.queries.request_sorting import RequestSort
 from analytics.queries.usage import Interval
 from analytics.request_log.record import RequestEntry
-from analytics.wire.request_conversations import RequestConversation
-from analytics.wire.request_figures import RequestFacets, RequestHistogram
+from analytics.wire.conversations import RequestConversation
 from analytics.wire.requests import RequestDetail, RequestNeighbours
+from analytics.wire.search import LookupResults, SearchResults
 from analytics.wire.texts import request_without_texts
 from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
+from core.lookup.registry import MAX_CHARACTERS
 from core.openapi import PAGE, operation
 from core.wire.pagination import cursor_response, listing_response, parse_page
+from core.wire.parameters import Parameters
+from core.wire.shown import shown
 
 _NO_OFFSET = "Is for lists by time without a cursor; the links of any other list have cursors."
 
@@ -84,7 +95,8 @@ class RequestViewSet(ProjectViewSet):
         `without_own` each is counted without its own filter, so that the values beside the chosen ones are there."""
         given = FacetParameters(data=request.query_params)
         filters = given.to_filter()
-        return Response(requests.facets(self.project_id, filters, without_own=given.validated_data["without_own"]))
+        without_own = given.validated_data["without_own"]
+        return Response(shown(list_facets(self.project_id, filters, without_own=without_own)))
 
     @operation("requestHistogram", "Count requests over time", query=[HistogramParameters], answer=RequestHistogram)
     @action(detail=False)
@@ -94,7 +106,7 @@ class RequestViewSet(ProjectViewSet):
         filters, interval = given.to_filter(), given.validated_data.get("interval")
         time_range = parse_range(request)
         chosen = Interval(interval) if interval else None
-        return Response(requests.histogram(self.project_id, filters, time_range, chosen))
+        return Response(shown(requests.histogram(self.project_id, filters, time_range, chosen)))
 
     @operation(
         "exportRequests",
@@ -111,3 +123,26 @@ class RequestViewSet(ProjectViewSet):
         filters = given.to_filter()
         lines = export_lines(self.project_id, filters, content=given.validated_data["include_content"])
         return streamed_file(self.project_id, lines, "application/x-ndjson", "requests.ndjson")
+
+
+class SearchViewSet(ProjectViewSet):
+    @operation("search", "Search prompts and completions", body=SearchBody, answer=SearchResults)
+    def create(self, request: Request) -> Response:
+        """The newest matches come first. For older ones send the same request with `end_time` before the time of the
+        last match."""
+        filters, limit = SearchBody(data=request.data).to_filter_and_limit()
+        return Response(search_texts(self.project_id, filters, limit))
+
+
+class LookupParameters(Parameters):
+    q = serializers.CharField(required=False, max_length=MAX_CHARACTERS)
+
+
+class LookupViewSet(ProjectViewSet):
+    @operation("lookup", "Find what an id names", query=[LookupParameters], answer=LookupResults)
+    def list(self, request: Request) -> Response:
+        """The requests, sessions, users, API keys, prompts and rollouts that have this id or, of the last three, this
+        name or the beginning of this key; nothing without `q`. Keys are
+        found for administrators."""
+        given = self.valid_query(LookupParameters)
+        return Response(lookup(self.project_id, given.validated_data.get("q", ""), self.access.rights))

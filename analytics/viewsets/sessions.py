@@ -1,7 +1,8 @@
-"""The endpoints of sessions and the requests in them."""
+"""The endpoints of sessions, of the requests in them, and of single traces."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -14,18 +15,14 @@ from analytics.deletion.services import delete_session
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.parameters.common import CursorParameters, require_id
 from analytics.parameters.sessions import SessionListParameters
-from analytics.presenters import sessions, timelines, transcripts
+from analytics.presenters import sessions, timelines
+from analytics.presenters.timelines import trace
 from analytics.request_log.record import RequestEntry
+from analytics.wire.conversations import SessionTranscript
 from analytics.wire.sessions import SessionDetail, SessionEntry
 from analytics.wire.telemetry import SessionTelemetry
-from analytics.wire.texts import (
-    request_without_texts,
-    session_without_texts,
-    telemetry_without_texts,
-    timeline_without_texts,
-)
-from analytics.wire.timelines import SessionTimeline
-from analytics.wire.transcripts import SessionTranscript
+from analytics.wire.texts import lists_without_texts, request_without_texts
+from analytics.wire.timelines import SessionTimeline, Trace
 from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
@@ -37,7 +34,7 @@ _NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedb
 
 class TranscriptParameters(CursorParameters):
     limit = serializers.IntegerField(
-        default=transcripts.DEFAULT_TRANSCRIPT_LIMIT, min_value=1, max_value=transcripts.MAX_TRANSCRIPT_LIMIT
+        default=sessions.DEFAULT_TRANSCRIPT_LIMIT, min_value=1, max_value=sessions.MAX_TRANSCRIPT_LIMIT
     )
 
     def values(self) -> dict[str, Any]:
@@ -67,7 +64,7 @@ class SessionViewSet(ProjectViewSet):
         """The session has its latest feedback; all of it is a list of its own. Texts of feedback are null for a reader
         without content."""
         found = sessions.session(self.project_id, session_id)
-        return Response(found if self.sees_content else session_without_texts(found))
+        return Response(found if self.sees_content else lists_without_texts(found))
 
     @operation("deleteSession", "Forget a session and its requests", status=204, errors=[404])
     def destroy(self, request: Request, session_id: str) -> Response:
@@ -98,7 +95,7 @@ class SessionViewSet(ProjectViewSet):
         session carried, and its answer. Long texts are cut."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         page = TranscriptParameters(data=request.query_params.dict()).values()
-        return Response(transcripts.transcript(self.project_id, session_id, **page))
+        return Response(sessions.transcript(self.project_id, session_id, **page))
 
     @operation("sessionTimeline", "Spans and requests of a session as trees", answer=SessionTimeline, errors=[404])
     @action(detail=True)
@@ -109,7 +106,7 @@ class SessionViewSet(ProjectViewSet):
         found = timelines.timeline(self.project_id, session_id)
         if not found["nodes"]:
             raise sessions.no_session()
-        return Response(found if self.sees_content else timeline_without_texts(found))
+        return Response(found if self.sees_content else lists_without_texts(found))
 
 
 class SessionTelemetryViewSet(ProjectViewSet):
@@ -123,4 +120,28 @@ class SessionTelemetryViewSet(ProjectViewSet):
     def retrieve(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
         found = sessions.telemetry(self.project_id, session_id)
-        return Response(found if self.sees_content else telemetry_without_texts(found))
+        return Response(found if self.sees_content else lists_without_texts(found))
+
+
+_TRACE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def parse_trace_id(text: str) -> str:
+    """Returns the id as spans have it; a request's id may have its hyphens. Raises ValidationError."""
+    trace_id = text.lower()
+    if not _TRACE_ID.fullmatch(trace_id):
+        raise ValidationError.of_field("trace_id", "Has to be 32 hexadecimal digits.")
+    return trace_id.replace("-", "")
+
+
+class TraceViewSet(ProjectViewSet):
+    lookup_url_kwarg = "trace_id"
+    lookup_value_converter = "str"
+
+    @operation("getTrace", "One trace: its spans and requests as trees, and its logs", answer=Trace, errors=[404])
+    def retrieve(self, request: Request, trace_id: str) -> Response:
+        """The nodes are listed in the order of a waterfall, depth first and by start: the application's spans and the
+        gateway's own. The id has 32 hexadecimal digits; that of a request which joined no trace is the request's.
+        Attributes, messages and the bodies of logs are null for a reader without content."""
+        found = trace(self.project_id, parse_trace_id(trace_id))
+        return Response(found if self.sees_content else lists_without_texts(found))

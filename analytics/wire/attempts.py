@@ -1,4 +1,4 @@
-"""The JSON of a request's attempts as a timeline, in milliseconds from the request's arrival."""
+"""Times are in milliseconds from the request's arrival."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from analytics.queries.requests import RequestRow
 from analytics.request_log.record import AttemptRecord
+from core.wire.shown import shown_as
 
 _decode = msgspec.json.Decoder(list[AttemptRecord]).decode
 
@@ -52,22 +53,20 @@ def _entry(row: RequestRow, number: int, attempt: AttemptRecord, before: float, 
     # The latency of an attempt ends with its first output; a stream goes on for as long as its request.
     streamed = is_answer and row.is_stream
     ended = max(row.latency_ms, started) if streamed else started + attempt.latency_ms
-    return {
-        "number": number,
-        "provider": attempt.provider,
-        "deployment": attempt.deployment or attempt.provider,
-        "model": attempt.model,
-        "started_ms": started,
-        "wait_ms": max(round(started - before, 3), 0),
-        "first_token_ms": row.ttft_ms or None if streamed else None,
-        "ended_ms": ended,
-        "is_answer": is_answer and not attempt.error,
-        "status": attempt.status or None,
-        "error": attempt.error or None,
-        "prompt_tokens": attempt.prompt_tokens,
-        "completion_tokens": attempt.completion_tokens,
-        "cost_usd": _cost(attempt.cost_usd),
-    }
+    return shown_as(
+        AttemptEntry,
+        attempt,
+        number=number,
+        deployment=attempt.deployment or attempt.provider,
+        started_ms=started,
+        wait_ms=max(round(started - before, 3), 0),
+        first_token_ms=row.ttft_ms or None if streamed else None,
+        ended_ms=ended,
+        is_answer=is_answer and not attempt.error,
+        status=attempt.status or None,
+        error=attempt.error or None,
+        cost_usd=_cost(attempt.cost_usd),
+    )
 
 
 def _cost(text: str) -> Any:

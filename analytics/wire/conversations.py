@@ -1,12 +1,20 @@
-"""The JSON of conversations: turns and their parts, with long texts cut."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypedDict
+from datetime import datetime
+from itertools import count
+from typing import Any, TypedDict
+from uuid import UUID
 
+from analytics.conversation.identity import SeenTurns
 from analytics.conversation.images import sniff_part
+from analytics.conversation.requests import read_request
+from analytics.conversation.responses import read_response
 from analytics.conversation.turns import Part, PartKind, Turn
+from analytics.queries.bodies import BodiesRow
+from analytics.queries.requests import Payload, RequestRow
+from analytics.wire.requests import stored_body
+from core.wire.shown import shown_as
 
 
 class ConversationPart(TypedDict):
@@ -31,7 +39,7 @@ class ConversationTurn(TypedDict):
 
 
 class TextBounds:
-    """Cuts texts to `each` characters, and to nothing once `total` characters of an answer are reached."""
+    """Cuts texts to `each` characters, and to nothing once an answer has `total` characters."""
 
     def __init__(self, each: int, total: int, parts: int = 100) -> None:
         self.each = each
@@ -45,7 +53,6 @@ class TextBounds:
 
 
 def conversation_turns(turns: Iterable[Turn], bounds: TextBounds, images: Iterator[int]) -> list[ConversationTurn]:
-    """Returns turns with their texts within the bounds. `images` numbers the images of the bodies in their order."""
     return [
         {
             "role": turn.role[: bounds.each],
@@ -57,7 +64,7 @@ def conversation_turns(turns: Iterable[Turn], bounds: TextBounds, images: Iterat
 
 
 def skip_images(turns: Sequence[Turn], images: Iterator[int]) -> None:
-    """Counts the images of turns that are not shown, so that those after them keep their numbers."""
+    """Counts the images of hidden turns, so that later ones keep their numbers."""
     for turn in turns:
         for part in turn.parts:
             if part.kind is PartKind.IMAGE and part.data:
@@ -76,3 +83,108 @@ def _part(part: Part, bounds: TextBounds, images: Iterator[int]) -> Conversation
         "media_type": sniff_part(part) or part.media_type[:200] or None,
         "image": next(images) if part.kind is PartKind.IMAGE and part.data else None,
     }
+
+
+_MAX_TURNS = 200
+_MAX_TOOLS = 100
+
+
+class ToolDefinition(TypedDict):
+    """A tool that the request offers: `definition` is its JSON, of which `characters` is the whole length."""
+
+    name: str
+    definition: str
+    characters: int
+
+
+class RequestConversation(TypedDict):
+    """`omitted_turns` counts the first turns that are not shown. `answer` has a turn for each choice."""
+
+    content_logged: bool
+    omitted_turns: int
+    turns: list[ConversationTurn]
+    answer: list[ConversationTurn]
+    tools: list[ToolDefinition]
+    schema: Any
+    parameters: dict[str, Any]
+
+
+def request_conversation(payload: Payload | None, bounds: TextBounds) -> RequestConversation:
+    request = read_request(payload.request if payload else "")
+    answer = read_response(payload.response if payload else "")
+    images = count()
+    omitted = max(len(request.turns) - _MAX_TURNS, 0)
+    skip_images(request.turns[:omitted], images)
+    return {
+        "content_logged": payload is not None,
+        "omitted_turns": omitted,
+        "turns": conversation_turns(request.turns[omitted:], bounds, images),
+        "answer": conversation_turns(answer[:_MAX_TURNS], bounds, images),
+        "tools": [
+            {"name": tool.name[:200], "definition": bounds.cut(tool.text), "characters": len(tool.text)}
+            for tool in request.tools[:_MAX_TOOLS]
+        ],
+        "schema": stored_body(bounds.cut(request.schema)),
+        "parameters": {name: stored_body(bounds.cut(text)) for name, text in request.parameters},
+    }
+
+
+_MAX_NEW_TURNS = 100
+
+
+class TranscriptEntry(TypedDict):
+    """`turns` are those of the request that no earlier one of the session carried, `known_turns` counts the others.
+    `note` says why there are none: `not_logged` or `too_large`; it is null for a request whose bodies were read."""
+
+    request_id: UUID
+    created_at: datetime
+    operation: str
+    provider: str
+    model: str
+    outcome: str
+    status_code: int
+    error_code: str | None
+    latency_ms: int
+    total_tokens: int
+    cost_usd: float | None
+    known_turns: int
+    omitted_turns: int
+    turns: list[ConversationTurn]
+    answer: list[ConversationTurn]
+    note: str | None
+
+
+class SessionTranscript(TypedDict):
+    results: list[TranscriptEntry]
+    next_cursor: str | None
+
+
+def transcript_entry(row: RequestRow, bodies: BodiesRow | None, seen: SeenTurns, bounds: TextBounds) -> TranscriptEntry:
+    """Returns a request with its new turns, which become known to `seen`."""
+    turns = read_request(bodies.request).turns if bodies else ()
+    answer = read_response(bodies.response) if bodies else ()
+    known = seen.add(turns, answer)
+    images = count()
+    skip_images(turns[:known], images)
+    new = turns[known:]
+    first = max(len(new) - _MAX_NEW_TURNS, 0)
+    skip_images(new[:first], images)
+    return shown_as(
+        TranscriptEntry,
+        row,
+        created_at=row.ts,
+        error_code=row.error_code or None,
+        total_tokens=row.prompt_tokens + row.completion_tokens,
+        cost_usd=float(row.cost_usd) if row.cost_known else None,
+        known_turns=known,
+        omitted_turns=first,
+        turns=conversation_turns(new[first:], bounds, images),
+        answer=conversation_turns(answer[:_MAX_NEW_TURNS], bounds, images),
+        note=_note(bodies),
+    )
+
+
+def _note(bodies: BodiesRow | None) -> str | None:
+    if bodies is None:
+        return "not_logged"
+    return "too_large" if bodies.is_left_out else None

@@ -1,15 +1,51 @@
-"""The JSON of feedback on sessions, and of the tokens with which browsers give it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast
 from uuid import UUID
 
 from rest_framework import serializers
 
-from analytics.models import Feedback
+from analytics.models import Feedback, Score
+
+
+class ScoreEntry(TypedDict):
+    id: UUID
+    project_id: UUID
+    score_id: str
+    request_id: str
+    score_name: str
+    score_value: float
+    score_type: Literal["number", "boolean", "category"]
+    score_label: str
+    reason: str | None
+    evaluator_type: str
+    judge_model: str
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    revision: int
+
+
+class ScoreBatchResult(TypedDict):
+    count: int
+    created: int
+    updated: int
+    scores: list[ScoreEntry]
+
+
+class ScoreSerializer(serializers.ModelSerializer[Score]):
+    """Returns a ScoreEntry of the columns with the same names."""
+
+    class Meta:
+        model = Score
+        fields = list(ScoreEntry.__annotations__)
+        read_only_fields = fields
+
+
+def score_entries(rows: Iterable[Score]) -> list[ScoreEntry]:
+    return cast(list[ScoreEntry], ScoreSerializer(list(rows), many=True).data)
 
 
 class FeedbackEntry(TypedDict):

@@ -1,32 +1,65 @@
-"""The JSON of groups of errors, of the history of providers and of failovers between them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict
-from uuid import UUID
+from typing import Any, TypedDict
 
-from analytics.queries.error_groups import ErrorGroupRow
-from analytics.queries.provider_history import FailoverRow
+from core.wire.shown import Shape, shown_as
 from integrations.health.circuit import SHARE_TO_OPEN
+from integrations.health.reader import ModelHealth, ProviderHealth
 from integrations.health.summary import DEGRADED_ERROR_SHARE
 
 
-class ProviderInterval(TypedDict):
-    start: datetime
-    request_count: int
-    error_count: int
-    failover_count: int
+class Latency(TypedDict):
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    samples: int
+    outcomes: int
     error_rate: float | None
     status: str
 
 
-class History(TypedDict):
+class ModelLatency(Latency):
+    model: str
+    circuit: str
+
+
+class ProviderLatency(Latency):
+    provider: str
+    deployment: str
+    models: list[ModelLatency]
+
+
+class ProviderLatencies(TypedDict):
+    window_seconds: int
+    generated_at: datetime
+    providers: list[ProviderLatency]
+
+
+def provider_latency(row: ProviderHealth) -> ProviderLatency:
+    models = [_latency(ModelLatency, item, model=item.model) for item in row.models]
+    deployment = row.deployment or row.provider
+    return _latency(ProviderLatency, row, provider=row.provider, deployment=deployment, models=models)
+
+
+def _latency(kind: type[Shape], row: ProviderHealth | ModelHealth, **more: Any) -> Shape:
+    return shown_as(kind, row.health, error_rate=row.health.error_share, status=row.status, **more)
+
+
+class _Counts(TypedDict):
     request_count: int
     error_count: int
     failover_count: int
     error_rate: float | None
+
+
+class ProviderInterval(_Counts):
+    start: datetime
+    status: str
+
+
+class History(_Counts):
     intervals: list[ProviderInterval]
 
 
@@ -49,114 +82,30 @@ class ProviderHistories(TypedDict):
     providers: list[ProviderHistory]
 
 
-class Failover(TypedDict):
-    from_provider: str
-    from_deployment: str
-    from_model: str
-    to_provider: str
-    to_deployment: str
-    to_model: str
-    error: str
-    request_count: int
-    served_count: int
-    last_seen: datetime
+COUNTS = ("request_count", "error_count", "failover_count")
 
 
-def provider_history(
-    provider: str, intervals: list[ProviderInterval], deployments: list[DeploymentHistory]
-) -> ProviderHistory:
-    return {"provider": provider, **_history(intervals), "deployments": deployments}
+def history(counts: Sequence[tuple[datetime, Mapping[str, int]]]) -> History:
+    """Returns the history of the numbers COUNTS in intervals by their beginnings."""
+    intervals: list[ProviderInterval] = []
+    for start, found in counts:
+        rated = _rated(found)
+        intervals.append({"start": start, **rated, "status": _status(rated["error_rate"])})
+    total = {name: sum(found.get(name, 0) for _, found in counts) for name in COUNTS}
+    return {**_rated(total), "intervals": intervals}
 
 
-def deployment_history(deployment: str, intervals: list[ProviderInterval]) -> DeploymentHistory:
-    return {"deployment": deployment, **_history(intervals)}
-
-
-def _history(intervals: list[ProviderInterval]) -> History:
-    requests, errors, failovers = (
-        sum(one["request_count"] for one in intervals),
-        sum(one["error_count"] for one in intervals),
-        sum(one["failover_count"] for one in intervals),
-    )
-    return {
-        "request_count": requests,
-        "error_count": errors,
-        "failover_count": failovers,
-        "error_rate": _error_rate(requests, errors, failovers),
-        "intervals": intervals,
-    }
-
-
-def provider_interval(start: datetime, requests: int, errors: int, failovers: int) -> ProviderInterval:
-    rate = _error_rate(requests, errors, failovers)
-    return {
-        "start": start,
-        "request_count": requests,
-        "error_count": errors,
-        "failover_count": failovers,
-        "error_rate": rate,
-        "status": _status(rate),
-    }
-
-
-def failover(row: FailoverRow) -> Failover:
-    return {
-        "from_provider": row.from_provider,
-        "from_deployment": row.from_deployment,
-        "from_model": row.from_model,
-        "to_provider": row.to_provider,
-        "to_deployment": row.to_deployment,
-        "to_model": row.to_model,
-        "error": row.error,
-        "request_count": row.requests,
-        "served_count": row.served,
-        "last_seen": row.last_at,
-    }
-
-
-def _error_rate(requests: int, errors: int, failovers: int) -> float | None:
-    """Returns the share of failures of a provider: a request that went on from it counts as a failure of it, too."""
+def _rated(counts: Mapping[str, int]) -> _Counts:
+    requests, errors, failovers = (counts.get(name, 0) for name in COUNTS)
+    # A request that went on to another provider counts as a failure of the one that it left.
     total = requests + failovers
-    return (errors + failovers) / total if total else None
+    rate = (errors + failovers) / total if total else None
+    return {"request_count": requests, "error_count": errors, "failover_count": failovers, "error_rate": rate}
 
 
 def _status(rate: float | None) -> str:
-    """Returns the words of live health for a share of failures, and `none` without any request."""
     if rate is None:
         return "none"
     if rate >= SHARE_TO_OPEN:
         return "down"
     return "degraded" if rate >= DEGRADED_ERROR_SHARE else "healthy"
-
-
-class ErrorGroup(TypedDict):
-    provider: str
-    model: str
-    type: str
-    code: str
-    status_codes: list[int]
-    error_count: int
-    percentage: float
-    first_seen: datetime
-    last_seen: datetime
-    sample_request_id: UUID | None
-    counts: list[int]
-
-
-def error_group(
-    row: ErrorGroupRow, *, sample: UUID | None, starts: Sequence[datetime], counts: Mapping[datetime, int]
-) -> ErrorGroup:
-    """Returns the group with the number of its errors in each interval; the percentage is of all errors."""
-    return {
-        "provider": row.provider,
-        "model": row.model,
-        "type": row.error_type,
-        "code": row.error_code,
-        "status_codes": row.status_codes,
-        "error_count": row.requests,
-        "percentage": 100 * row.requests / row.errors,
-        "first_seen": row.first_at,
-        "last_seen": row.last_at,
-        "sample_request_id": sample,
-        "counts": [counts.get(start, 0) for start in starts],
-    }

@@ -1,5 +1,3 @@
-"""The JSON of requests."""
-
 from __future__ import annotations
 
 import json
@@ -12,8 +10,7 @@ import msgspec
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
 from analytics.request_log.record import RequestEntry, RequestError
 from analytics.wire.attempts import AttemptEntry, attempt_entries
-from analytics.wire.feedback import FeedbackEntry
-from analytics.wire.scores import ScoreEntry
+from analytics.wire.feedback import FeedbackEntry, ScoreEntry
 from analytics.wire.sentences import sentence
 
 
@@ -38,7 +35,6 @@ _EMPTY_IS_NULL = ("api_key_id", "team_id", "cost_source", "ttft_ms", "prompt_ver
 
 
 def request_entry(row: RequestRow) -> RequestEntry:
-    """Returns the entry: the columns as they are, but for those below."""
     entry: dict[str, Any] = dict(zip(RequestEntry.__annotations__, _read(row), strict=True))
     for name in _EMPTY_IS_NULL:
         entry[name] = entry[name] or None
@@ -54,8 +50,7 @@ def request_entry(row: RequestRow) -> RequestEntry:
 def request_detail(
     row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry], feedback: list[FeedbackEntry]
 ) -> RequestDetail:
-    """Returns one request with its content. `content_logged` distinguishes an empty body from one that was not logged
-    or is past its retention."""
+    """`content_logged` distinguishes an empty body from one that was not logged or is past its retention."""
     attempts = attempt_entries(row)
     return {
         **request_entry(row),
@@ -71,14 +66,13 @@ def request_detail(
 
 
 def _attribute(text: str) -> Any:
-    """Returns an attribute that holds a JSON list or object as such, and any other as its text."""
     return stored_body(text) if text[:1] in ("[", "{") else text
 
 
 def stored_body(text: str) -> Any:
-    """Returns a stored body as JSON when it can be encoded again, else as text; None when it is empty.
+    """JSON if it can be encoded again, else text; None if empty.
 
-    Clients and providers do send NaN, halves of surrogate pairs and numbers of thousands of digits.
+    Clients and providers do send NaN, lone surrogates and numbers of thousands of digits.
     """
     if not text:
         return None

@@ -1,5 +1,3 @@
-"""The JSON of what a search finds: requests by their texts, and what an id names."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,6 +9,7 @@ from analytics.queries.search_terms import occurrences
 from analytics.request_log.record import RequestEntry
 from analytics.wire.requests import request_entry
 from core.lookup.registry import Kind, Match
+from core.wire.shown import shown_as
 
 _CUT = "…"
 
@@ -26,7 +25,7 @@ class LookupResults(TypedDict):
 
 
 def lookup_results(matches: Sequence[Match]) -> LookupResults:
-    return {"results": [{"kind": match.kind, "id": match.id, "label": match.label} for match in matches]}
+    return {"results": [shown_as(LookupMatch, match) for match in matches]}
 
 
 class SearchResult(RequestEntry):
@@ -63,7 +62,6 @@ def _entry(hit: SearchHit, terms: Sequence[str]) -> SearchResult:
 
 
 def _preview(preview: Preview, terms: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Returns the text around the match, and the places of the terms in it: [start, end) in characters."""
     before = _CUT if preview.start else ""
     text = f"{before}{preview.text}{_CUT if preview.more else ''}"
     return text, [(start + len(before), end + len(before)) for start, end in occurrences(preview.text, terms)]

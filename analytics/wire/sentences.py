@@ -1,4 +1,4 @@
-"""Says in one sentence what happened to a request. The words are the product's own: no text of a client is in them."""
+"""Says in one sentence what happened to a request, in the product's own words: no text of a client is in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Verdict(msgspec.Struct):
 
 
 def sentence(row: RequestDetailRow, attempts: Sequence[AttemptEntry]) -> str:
-    """Returns such as `openai answered 503 after 1.2 s, anthropic answered in 2.4 s; $0.0031, 1,234 tokens`."""
+    """Such as `openai answered 503 after 1.2 s, anthropic answered in 2.4 s; $0.0031, 1,234 tokens`."""
     happened = ", ".join([*_failures(attempts), _end(row, attempts)])
     return f"{happened}; {_figures(row, attempts)}."
 
@@ -85,7 +85,6 @@ def _error(row: RequestDetailRow, attempts: Sequence[AttemptEntry]) -> str:
 
 
 def _refused_by(row: RequestDetailRow) -> str:
-    """Returns the name of the guardrail that refused the request or its answer, empty when none did."""
     try:
         verdicts = msgspec.json.decode(row.attributes.get(_VERDICTS) or "[]", type=list[_Verdict])
     except msgspec.DecodeError:

@@ -1,12 +1,12 @@
-"""The JSON of spans and logs."""
-
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypedDict
+from typing import TypedDict, TypeVar, cast
 
 from analytics.telemetry import spelling
 from analytics.telemetry.rows import LogRow, SpanRow
+from core.wire.shown import shown_as
+
+Value = TypeVar("Value")
 
 
 class Span(TypedDict):
@@ -39,42 +39,22 @@ class SessionTelemetry(TypedDict):
 
 
 def span_entry(row: SpanRow) -> Span:
-    return {
-        "trace_id": _text(row.trace_id),
-        "span_id": _text(row.span_id),
-        "parent_span_id": _text(row.parent_span_id),
-        "span_name": _text(row.span_name),
-        "span_kind": _text(spelling.kind_as_today(row.span_kind)),
-        "service_name": _text(row.service_name),
-        "timestamp": _iso(row.time),
-        "duration_ns": row.duration_ns,
-        "status_code": _text(spelling.status_as_today(row.status_code)),
-        "status_message": _text(row.status_message),
-        "attributes": _texts(row.attributes),
-    }
+    kind, status = spelling.kind_as_today(row.span_kind), spelling.status_as_today(row.status_code)
+    given = {"span_kind": kind, "status_code": status, "status_message": row.status_message}
+    return _readable(shown_as(Span, row, timestamp=_iso(row.time), **given))
 
 
 def log_entry(row: LogRow) -> LogRecord:
-    return {
-        "timestamp": _iso(row.time),
-        "trace_id": _text(row.trace_id),
-        "span_id": _text(row.span_id),
-        "severity_text": _text(spelling.severity_name(row.severity_text, row.severity_number)),
-        "service_name": _text(row.service_name),
-        "body": _text(row.body),
-        "attributes": _texts(row.attributes),
-    }
+    severity = spelling.severity_name(row.severity_text, row.severity_number)
+    return _readable(shown_as(LogRecord, row, timestamp=_iso(row.time), severity_text=severity, body=row.body))
 
 
-def _texts(attributes: Mapping[str, str]) -> dict[str, str]:
-    return {_text(name): _text(value) for name, value in attributes.items()}
-
-
-def _text(value: str | bytes) -> str:
-    """Returns the value as text. ClickHouse's driver returns bytes for a value of a collector that is not UTF-8."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+def _readable(value: Value) -> Value:
+    """ClickHouse's driver returns bytes where a collector's value is not UTF-8; makes all of them text."""
+    if isinstance(value, dict):
+        return cast(Value, {_readable(name): _readable(one) for name, one in value.items()})
+    return cast(Value, value.decode("utf-8", "replace")) if isinstance(value, bytes) else value
 
 
 def _iso(time: str) -> str:
-    """Returns a time of ClickHouse's in ISO 8601 with nine digits, in UTC."""
     return time.replace(" ", "T") + "Z"

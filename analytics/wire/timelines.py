@@ -1,5 +1,3 @@
-"""The JSON of the timeline of a session or a trace: spans and requests as trees, in the order of a waterfall."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,6 +11,7 @@ from analytics.telemetry.request_spans import REQUEST_ID
 from analytics.telemetry.rows import SpanRow
 from analytics.wire.attempts import AttemptEntry, attempt_entries
 from analytics.wire.telemetry import LogRecord, span_entry
+from core.wire.shown import shown_as
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_MS = 1_000_000
@@ -24,15 +23,13 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[Key]):
-    """A node's place: its index, its depth, and its parent if that is shown above it."""
-
     index: int
     depth: int
     parent: Key | None
 
 
 def in_tree_order(nodes: Sequence[tuple[Key, Key | None, int]]) -> list[Placed[Key]]:
-    """Returns the places of nodes, which are (key, key of the parent, start), depth first and by start.
+    """The places of nodes, given as (key, key of the parent, start), depth first and by start.
 
     A node whose parent is missing is a root, and so is the earliest node of a cycle. If several nodes have the same
     key, the first one is the parent.
@@ -120,9 +117,9 @@ class _Node:
     start_ns: int
     duration_ns: int
     status: str
-    service: str = ""
+    service_name: str = ""
     trace_id: str | None = None
-    message: str | None = None
+    status_message: str | None = None
     request: RequestRow | None = None
     request_id: UUID | None = None
     provider: str = ""
@@ -131,8 +128,8 @@ class _Node:
 
 
 def session_timeline(spans: Sequence[SpanRow], requests: Sequence[RequestRow], *, truncated: bool) -> SessionTimeline:
-    """Returns the timeline. The gateway's spans stand for their requests; a request without spans, which are kept for a
-    shorter time and can be switched off, is a node of its own with its attempts below it."""
+    """The gateway's spans stand for their requests. A request without spans, which are kept for a shorter time and can
+    be switched off, is a node of its own with its attempts below it."""
     by_id = {str(row.request_id): row for row in requests}
     nodes = [_span_node(row, by_id) for row in spans]
     with_span = {node.request.request_id for node in nodes if node.kind == "request" and node.request}
@@ -165,9 +162,9 @@ def _span_node(row: SpanRow, requests: dict[str, RequestRow]) -> _Node:
         start_ns=_nanoseconds(row.time),
         duration_ns=row.duration_ns,
         status="error" if failed else "ok" if request or span["status_code"] == "Ok" else "unset",
-        service=span["service_name"],
+        service_name=span["service_name"],
         trace_id=span["trace_id"] or None,
-        message=span["status_message"] or (request.error_message if request and is_request else "") or None,
+        status_message=span["status_message"] or (request.error_message if request and is_request else "") or None,
         request=request if is_request else None,
         request_id=request_id,
         provider=attributes.get("gen_ai.provider.name", "") or (request.provider if request and is_request else ""),
@@ -186,7 +183,7 @@ def _request_nodes(row: RequestRow) -> list[_Node]:
         start_ns=start,
         duration_ns=row.latency_ms * _NS_PER_MS,
         status="error" if row.outcome in _FAILED else "ok",
-        message=row.error_message or None,
+        status_message=row.error_message or None,
         request=row,
         request_id=row.request_id,
         provider=row.provider,
@@ -204,7 +201,7 @@ def _attempt_node(row: RequestRow, parent: str, start: int, attempt: AttemptEntr
         start_ns=start + int(attempt["started_ms"] * _NS_PER_MS),
         duration_ns=max(int((attempt["ended_ms"] - attempt["started_ms"]) * _NS_PER_MS), 0),
         status="error" if attempt["error"] else "ok",
-        message=attempt["error"],
+        status_message=attempt["error"],
         request_id=row.request_id,
         provider=attempt["provider"],
         model=attempt["model"],
@@ -213,33 +210,26 @@ def _attempt_node(row: RequestRow, parent: str, start: int, attempt: AttemptEntr
 
 def _entry(node: _Node, parent: str | None, depth: int, start: int) -> TimelineNode:
     request = node.request
-    return {
-        "id": node.id,
-        "parent_id": parent,
-        "depth": depth,
-        "kind": node.kind,
-        "name": node.name,
-        "service_name": node.service,
-        "trace_id": node.trace_id,
-        "started_at": _moment(node.start_ns),
-        "offset_ms": (node.start_ns - start) / _NS_PER_MS,
-        "duration_ms": node.duration_ns / _NS_PER_MS,
-        "status": node.status,
-        "status_message": node.message,
-        "request_id": node.request_id,
-        "provider": node.provider or None,
-        "model": node.model or None,
-        "total_tokens": request.prompt_tokens + request.completion_tokens if request else None,
-        "cost_usd": float(request.cost_usd) if request and request.cost_known else None,
-        "attributes": node.attributes,
-    }
+    return shown_as(
+        TimelineNode,
+        node,
+        parent_id=parent,
+        depth=depth,
+        started_at=_moment(node.start_ns),
+        offset_ms=(node.start_ns - start) / _NS_PER_MS,
+        duration_ms=node.duration_ns / _NS_PER_MS,
+        status_message=node.status_message,
+        provider=node.provider or None,
+        model=node.model or None,
+        total_tokens=request.prompt_tokens + request.completion_tokens if request else None,
+        cost_usd=float(request.cost_usd) if request and request.cost_known else None,
+    )
 
 
 _MICROSECOND = datetime.resolution
 
 
 def _nanoseconds(time: str) -> int:
-    """Returns a time of ClickHouse's, such as `2026-11-21 19:22:38.123456789`, in nanoseconds of Unix time."""
     seconds, _, fraction = time.partition(".")
     whole = (datetime.fromisoformat(seconds).replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
     return whole * 1000 + int((fraction + "0" * 9)[:9])

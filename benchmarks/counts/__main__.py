@@ -27,8 +27,6 @@ _MAX_MORE_RUNS = 3
 
 
 async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]:
-    """Starts the product and counts `repeat` times, and up to three times more the parts with a count above its
-    bound."""
     steps = Steps()
     mock_port = await start_provider(steps)
     service = await asyncio.to_thread(Counted, workspace, stack)
@@ -62,7 +60,6 @@ def _under_valgrind(service: Counted) -> ExtraWorker | NotCountedError:
 
 
 def _set_up_django(service: Counted) -> None:
-    """Lets the product's own modules find the stores of the service."""
     os.environ.update(service.environment)
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.base"
     import django
@@ -73,7 +70,6 @@ def _set_up_django(service: Counted) -> None:
 def lines(
     runs: Sequence[Figures], accepted: bounds.Bounds, counted: Mapping[str, Mapping[str, float]]
 ) -> Iterator[str]:
-    """Returns the table of counts, with the least and the most of the runs when there are several."""
     yield "| Per | Count | counted | of the runs | bound |"
     yield "|---|---|---|---|---|"
     for workload, figures in counted.items():

@@ -1,5 +1,3 @@
-"""The bounds of counts, in `bounds.toml`: compared with what was counted, and written anew."""
-
 from __future__ import annotations
 
 import math
@@ -28,7 +26,7 @@ _CLOSER_RECORDS = "python -m benchmarks.record, whose table has the inserts and 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The maximum of a count, and the reason; `share` and `least` are a slack of its own."""
+    """The maximum of a count, and the reason; `share` and `least` are its own slack."""
 
     bound: float
     why: str
@@ -45,7 +43,6 @@ class Slack:
     least: float
 
     def bound(self, counted: float, own: Bound | None = None) -> float:
-        """Returns the bound of a count; `own` has the slack of a count that goes by another one."""
         share = self.share if own is None or own.share is None else own.share
         least = self.least if own is None or own.least is None else own.least
         raised = counted + max(abs(counted) * share, least)
@@ -63,7 +60,6 @@ class Bounds:
         return self.by_workload.get(workload, {}).get(name)
 
     def broken(self, counted: Mapping[str, Mapping[str, float]]) -> list[str]:
-        """Returns a sentence for each count above its bound, and for each that has none."""
         found = []
         for workload, figures in counted.items():
             for name, value in figures.items():
@@ -79,7 +75,6 @@ class Bounds:
         return found
 
     def uncounted(self, counted: Mapping[str, Mapping[str, float]]) -> list[tuple[str, str]]:
-        """Returns the workloads and names that have a bound and were not counted."""
         return [
             (workload, name)
             for workload, bounds in self.by_workload.items()
@@ -97,7 +92,6 @@ def load(file: Path = FILE) -> Bounds:
 
 
 def write(counted: Mapping[str, Mapping[str, float]], file: Path = FILE) -> None:
-    """Sets the bound of each count to what was counted plus its slack; reasons, and all other lines, stay."""
     accepted, workload, lines = load(file), "", []
     for line in file.read_text(encoding="utf-8").splitlines():
         if section := re.match(r"\[(\w+)\]", line):

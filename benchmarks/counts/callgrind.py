@@ -1,5 +1,3 @@
-"""The instructions of a web worker under valgrind, and how often it allocates memory."""
-
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +14,6 @@ _IDLE_SECONDS = 10.0
 
 
 def command(folder: Path) -> list[str]:
-    """Returns the command in front of a worker that waits to be counted. Raises NotCountedError without valgrind."""
     program = shutil.which("valgrind")
     if program is None or shutil.which("vgdb") is None:
         raise NotCountedError("valgrind is not installed")
@@ -30,8 +27,6 @@ def command(folder: Path) -> list[str]:
 
 
 class Instructions:
-    """The instructions of a worker that valgrind runs; its files are in `folder`."""
-
     def __init__(self, pid: int, folder: Path) -> None:
         self._pid = pid
         self._folder = folder
@@ -40,14 +35,13 @@ class Instructions:
         self._by_clock = 0.0
 
     def switch(self, state: str) -> None:
-        """Begins (`on`) or ends (`off`) counting. Raises RuntimeError when the worker is not reached."""
         self._control("instrumentation", state)
         self._since = time.monotonic()
 
     async def learn_clock(self) -> None:
-        """Counts what the worker does by the clock, while nobody sends it anything: `take` leaves as much out.
+        """Counts what the idle worker does by the clock; `take` subtracts it.
 
-        The slower the machine, the more of it falls into the time of a request, which then would seem to cost more.
+        The slower the machine, the more of it falls into the time of a request, which would then seem to cost more.
         """
         self._by_clock = 0.0
         self.take()
@@ -56,8 +50,7 @@ class Instructions:
         self._by_clock = self.take() / seconds
 
     def take(self) -> float:
-        """Returns the instructions since counting began or were taken last. Raises RuntimeError when they cannot be
-        had."""
+        """Returns the instructions since the last take. Raises RuntimeError if they cannot be had."""
         seconds = time.monotonic() - self._since
         self._control("dump")
         self._since = time.monotonic()
@@ -73,8 +66,7 @@ class Instructions:
         return float(totals[1]) - self._by_clock * seconds
 
     def _control(self, *command: str) -> None:
-        """Sends a command to valgrind. callgrind_control, which asks vgdb as well, says OK and exits with 0 also where
-        vgdb has failed."""
+        """callgrind_control, which asks vgdb as well, says OK and exits with 0 even if vgdb has failed."""
         options = [f"--pid={self._pid}", f"--cmd-time-out={_SECONDS:.0f}"]
         done = subprocess.run(["vgdb", *options, *command], capture_output=True, text=True, check=False)
         if done.returncode:
@@ -83,5 +75,4 @@ class Instructions:
 
 
 def _number(file: Path) -> int:
-    """Returns the number of a dump, which grows from one to the next."""
     return int(file.suffix[1:])

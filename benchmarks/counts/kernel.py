@@ -1,5 +1,3 @@
-"""The system calls of a web worker: reads and writes as the kernel counts them, and all of them where strace runs."""
-
 from __future__ import annotations
 
 import re
@@ -24,16 +22,12 @@ class NotCountedError(Exception):
 
 
 def reads_and_writes(pid: int) -> dict[str, float]:
-    """Returns the calls so far that the kernel counts as read and as write, those of sockets by `read` and `write`
-    included (proc_pid_io(5), `syscr` and `syscw`)."""
     lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
     values = dict(line.split(": ") for line in lines)
     return {"reads": float(values["syscr"]), "writes": float(values["syscw"])}
 
 
 class Trace:
-    """The system calls of a process, with their times; `marks` divides them."""
-
     def __init__(self, file: Path) -> None:
         self._file = file
         self._marks: list[float] = []
@@ -42,7 +36,6 @@ class Trace:
         self._marks.append(time.time())
 
     def between_marks(self) -> list[Counter[str]]:
-        """Returns the calls by name between each mark and the next; to be asked when strace has ended."""
         found: list[Counter[str]] = [Counter() for _ in range(len(self._marks) + 1)]
         for line in self._file.read_text(encoding="utf-8", errors="replace").splitlines():
             if call := _LINE.match(line):
@@ -52,7 +45,7 @@ class Trace:
 
 @contextmanager
 def traced(pid: int, file: Path) -> Iterator[Trace]:
-    """Yields while strace follows all threads of the process. Raises NotCountedError where it does not run."""
+    """Yields while strace follows all threads of the process. Raises NotCountedError if it cannot run."""
     program = shutil.which("strace")
     if program is None:
         raise NotCountedError("strace is not installed")
@@ -77,6 +70,5 @@ def _wait_until_attached(process: subprocess.Popen[bytes], messages: Path) -> No
 
 
 def most_frequent(calls: Sequence[Counter[str]], units: float) -> str:
-    """Returns the names of the most frequent calls, with how often each is made for a unit, such as a request."""
     total: Counter[str] = sum(calls, Counter())
     return ", ".join(f"{name} {count / units:.2f}" for name, count in total.most_common(6))

@@ -28,8 +28,7 @@ Reading = Mapping[str, float]
 
 @dataclass(slots=True)
 class Figures:
-    """The counts by workload and name; `missing` holds, by name, why a count could not be taken, and `details` what
-    stands behind a count."""
+    """`missing` holds, by name, why a count could not be taken, and `details` what is behind a count."""
 
     counted: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     missing: dict[str, str] = field(default_factory=dict)
@@ -44,7 +43,6 @@ Parts = Sequence[Figures]
 
 
 def merged(parts: Parts) -> Figures:
-    """Returns the figures of all parts of a run."""
     whole = Figures()
     for part in parts:
         for workload, found in part.counted.items():
@@ -56,8 +54,6 @@ def merged(parts: Parts) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """The service with the workers that count, and the ends of its traffic."""
-
     service: Counted
     steps: Steps
     plain: Endpoint
@@ -68,7 +64,6 @@ class Counting:
     valgrind: ExtraWorker | NotCountedError
 
     async def run(self, last: Parts = (), is_broken: Callable[[Figures], bool] = lambda part: True) -> Parts:
-        """Returns the figures of each part. Of the `last` run those stay that are not broken."""
         counts = (
             self._count_stores_and_reads,
             self._count_system_calls,
@@ -131,7 +126,6 @@ class Counting:
             figures.details[f"{workload}: system calls"] = kernel.most_frequent(batches, units * len(batches))
 
     async def _work(self, workload: str, read: Callable[[], Reading]) -> int:
-        """Does one of the main workloads; returns the units of a batch."""
         if workload == "chunk":
             await per_chunk(self.plain, self.steps, read, batches=3)
             return _CHUNKS
@@ -191,7 +185,6 @@ class Counting:
         counter.switch("off")
 
     async def _count_records(self, figures: Figures) -> None:
-        """Counts what the shipper inserts for 1,000 requests that it finds together in the spool."""
         from django.conf import settings
 
         shipper, spool = self.service.process_of("shipper"), Path(settings.SPOOL_DIR)
@@ -220,8 +213,10 @@ async def per_request(
     warm_up: int = 5,
     body_bytes: int = 1024,
 ) -> dict[str, float]:
-    """Returns what a request adds to the readings: the least of batches of `size` requests on each connection. Each
-    sends `warm_up` requests first, all in step, so that as many connections to the provider are open."""
+    """Returns what a request adds to the readings: the least of batches of `size` requests on each connection.
+
+    Each sends `warm_up` requests first, all in step, so that as many connections to the provider are open.
+    """
     open_lanes = await lanes(endpoint, connections, body_bytes=body_bytes)
     for _ in range(warm_up):
         await asyncio.gather(*(lane.send() for lane in open_lanes))
@@ -237,8 +232,6 @@ async def per_request(
 
 
 async def _per_kilobyte(endpoint: Endpoint, read: Callable[[], Reading]) -> dict[str, float]:
-    """Returns what a KB of a body beyond the first adds to the readings, from the same number of requests of each
-    size."""
     small, large = [
         await per_request(endpoint, read, batches=1, size=20, connections=16, body_bytes=size)
         for size in (SMALL_BYTES, LARGE_BYTES)
@@ -250,7 +243,8 @@ async def per_chunk(
     endpoint: Endpoint, steps: Steps, read: Callable[[], Reading], *, batches: int = 5, at_once: int = 1
 ) -> dict[str, float]:
     """Returns what a chunk in the middle of a stream adds to the readings: the least of batches of `at_once`
-    streams."""
+    streams.
+    """
     found: list[Reading] = []
     for _ in range(batches):
         readings: list[Reading] = []
@@ -269,8 +263,6 @@ def _least(found: list[Reading]) -> dict[str, float]:
 
 
 async def _memory(endpoint: Endpoint, probe: Probe, body_bytes: int) -> dict[str, float]:
-    """Returns the bytes that a request holds at most, those that it leaves, and the objects that it leaves to the
-    garbage collector."""
     (lane,) = await lanes(endpoint, 1, body_bytes=body_bytes)
     probe.set(Mode.MEMORY)
     # Caches and pools fill with the first requests, which tracing does not know from before.

@@ -1,5 +1,4 @@
-"""The counters inside a web worker: they lie in a file that worker and benchmark map, so that reading them makes the
-worker do nothing."""
+"""Counters inside a web worker, in a file that worker and benchmark map: reading them makes the worker do nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +20,6 @@ _SIGNAL = signal.SIGUSR2
 
 
 class Mode(IntEnum):
-    """The modes of counting in a web worker. MEMORY reads the traced memory once, each time it is set."""
-
     OFF = 0
     CALLS = 1
     MEMORY = 2
@@ -44,14 +41,11 @@ def _map(file: Path) -> memoryview:
 
 
 class Probe:
-    """The benchmark's side: `file` is the one that the web worker has mapped."""
-
     def __init__(self, file: Path, pid: int) -> None:
         self._slots = _map(file)
         self._pid = pid
 
     def set(self, mode: Mode) -> None:
-        """Has the worker count something else. Raises TimeoutError when it does not obey."""
         obeyed = self._slots[_Slot.SIGNALS] + 1
         self._slots[_Slot.WANTED] = mode
         os.kill(self._pid, _SIGNAL)
@@ -62,22 +56,19 @@ class Probe:
 
     @property
     def calls(self) -> int:
-        """The functions entered so far, a coroutine at each turn."""
         return self._slots[_Slot.CALLS]
 
     @property
     def memory(self) -> tuple[int, int]:
-        """Returns bytes now, and the most between this reading and the one before."""
         return self._slots[_Slot.CURRENT], self._slots[_Slot.PEAK]
 
     @property
     def collected(self) -> int:
-        """The objects that the garbage collector has freed up to the latest reading of the memory."""
         return self._slots[_Slot.COLLECTED]
 
 
 def install(file: Path) -> None:
-    """Lets this process count in its main thread, which is that of the event loop, whenever the benchmark asks."""
+    """Counts in this process's main thread, the event loop's, whenever the benchmark asks."""
     slots = _map(file)
 
     def count_calls(frame: FrameType, event: str, argument: object) -> None:

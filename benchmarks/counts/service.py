@@ -1,5 +1,5 @@
 """The product whose requests are counted: `serve` beside PostgreSQL, a project without limits and one with all of them,
-and further web workers, on the same stores, for counts that slow a worker down."""
+and further web workers on the same stores for counts that slow a worker down."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from tests.stores import shared_secrets
 
 
 class Counted(Ours):
-    """One web worker, which reads its configuration only when it changes; nothing that runs by the clock beside it."""
-
     name: ClassVar[str] = "counts"
     environment: dict[str, str]
 
@@ -71,7 +69,6 @@ class Counted(Ours):
         begin_online_evaluation(api, headers)
 
     def start_limited(self, mock_port: int, plain: Endpoint) -> Endpoint:
-        """Returns the endpoint of a second project of the running service, which has all limits set."""
         made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "limits")
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         api, headers = f"http://127.0.0.1:{plain.port}/api/llm", {**authorization, "x-project-id": made["project_id"]}
@@ -80,8 +77,6 @@ class Counted(Ours):
         return replace(plain, headers={**plain.headers, **authorization}, fields=dict(OursLimits.fields))
 
     def start_surfaces(self, mock_port: int, plain: Endpoint) -> dict[str, Endpoint]:
-        """Returns the endpoints of each client protocol, in front of a provider that speaks it and of one that does
-        not, by name. They are those of a project of its own, whose providers are all of them."""
         made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "surfaces")
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         headers = {**authorization, "x-project-id": made["project_id"]}
@@ -99,8 +94,6 @@ class Counted(Ours):
         }
 
     def start_prompts(self, mock_port: int, plain: Endpoint) -> dict[str, Endpoint]:
-        """Returns the endpoints of requests that name a managed prompt without variables, one whose active version they
-        get and one in a rollout, by name. They are those of a project of its own."""
         made = self._bootstrap([sys.executable, str(self.source / "manage.py")], {}, "prompts")
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         api, headers = f"http://127.0.0.1:{plain.port}/api/llm", {**authorization, "x-project-id": made["project_id"]}
@@ -116,7 +109,6 @@ class Counted(Ours):
         }
 
     def start_worker(self, name: str, *, under: Callable[[Path], list[str]] = lambda _: []) -> ExtraWorker:
-        """Starts a web worker; `under` returns the command that runs it, given the worker's folder."""
         folder = self.workspace / name
         command = under(folder)
         folder.mkdir()
@@ -126,9 +118,6 @@ class Counted(Ours):
 
 
 class ExtraWorker:
-    """A web worker of the benchmark's own, of the same code; `under` is the command of a tool that runs it. The file
-    `probe` has its counters."""
-
     def __init__(self, folder: Path, environment: dict[str, str], under: list[str]) -> None:
         self.folder = folder
         self.probe = folder / "probe"
@@ -164,7 +153,6 @@ class ExtraWorker:
         return self._process.pid
 
     def wait_ready(self) -> None:
-        """Returns when the worker answers. Raises RuntimeError with the end of its output when it never does."""
         processes.wait_ready(self._process, f"http://127.0.0.1:{self.port}/healthz", log=self._log, seconds=180.0)
 
     def stop(self) -> None:

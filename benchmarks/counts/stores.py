@@ -1,6 +1,3 @@
-"""Counters of what reaches the product's stores: commands to Redis, statements to PostgreSQL, inserts into
-ClickHouse."""
-
 from __future__ import annotations
 
 import os
@@ -22,8 +19,6 @@ _COMMAND = re.compile(rb'^\+\d+\.\d+ \[\d+ (\S+)\] "([^"]*)"(?: "([^"]*)")?')
 
 
 class RedisCommands:
-    """Counts by Redis's MONITOR: commands that clients sent, and those that scripts ran for them."""
-
     def __init__(self, url: str) -> None:
         self._client = redis.Redis.from_url(url)
         self._monitor = socket.socket(socket.AF_UNIX)
@@ -40,7 +35,6 @@ class RedisCommands:
         self._client.close()
 
     def read(self) -> dict[str, float]:
-        """Returns the commands so far, without the benchmark's own."""
         marker = uuid.uuid4().hex.encode()
         self._client.echo(marker)
         for line in self._lines:
@@ -58,8 +52,6 @@ class RedisCommands:
 
 
 class Statements:
-    """Counts the statements of PostgreSQL's log, in which the server writes each before it runs it."""
-
     def __init__(self, url: str, log: Path) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
         self._log = log.open("rb")
@@ -79,7 +71,6 @@ class Statements:
         self._log.close()
 
     def read(self) -> dict[str, float]:
-        """Returns the statements so far, without the benchmark's own."""
         marker = uuid.uuid4().hex
         self._connection.execute(f"SELECT '{marker}'")
         deadline = time.monotonic() + _MAX_WAIT_SECONDS
@@ -96,8 +87,8 @@ class Statements:
 
 
 def inserted() -> dict[str, float]:
-    """Returns the inserts so far into all tables of ClickHouse, those that views make included, and the rows of tables
-    that keep each row. A table numbers the blocks that inserts bring, and merges keep the numbers."""
+    """Returns the inserts so far into all ClickHouse tables, views' included, and the rows of tables that keep each
+    row. A table numbers the blocks that inserts bring, and merges keep the numbers."""
     from analytics.clickhouse import client
 
     found = client.execute(

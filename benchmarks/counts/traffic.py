@@ -1,5 +1,5 @@
-"""The client and the provider of the counts, both in this process and in step: nothing is sent before what was sent
-last has arrived, so that what the worker does does not depend on time."""
+"""The client and the provider of the counts, both in this process and in step: nothing is sent before the last message
+has arrived, so that the worker's actions do not depend on time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a stream, and the two between which a chunk is measured: opening and ending are no part of it."""
+    """A chunk is measured between two words of a stream: opening and ending are no part of it."""
 
     first: int = 20
     last: int = 220
@@ -28,8 +28,6 @@ WORDS = Words()
 
 
 class Steps(Pacer):
-    """Sends a word of each open stream whenever it is asked to."""
-
     def __init__(self) -> None:
         super().__init__(asyncio.get_running_loop(), 1.0)
         self._streams: list[Stream] = []
@@ -42,15 +40,12 @@ class Steps(Pacer):
 
 
 async def start_provider(steps: Steps) -> int:
-    """Serves until the loop ends; returns the port."""
     stats = Stats()
     server = await asyncio.get_running_loop().create_server(lambda: MockProtocol(steps, stats), "127.0.0.1", 0)
     return int(server.sockets[0].getsockname()[1])
 
 
 class _WordByWord(Connection):
-    """Calls `on_word` with the number of words of the stream so far."""
-
     on_word: Callable[[int], None]
 
     def data_received(self, data: bytes) -> None:
@@ -61,8 +56,6 @@ class _WordByWord(Connection):
 
 
 class Lane:
-    """One connection, which sends one request after the other."""
-
     def __init__(self, connection_class: type[Connection], request: Request) -> None:
         self._request = request
         self._idle = asyncio.Event()
@@ -81,7 +74,7 @@ class Lane:
         self._idle.set()
 
     async def send(self, times: int = 1) -> None:
-        """Sends requests. Raises RuntimeError when an answer is wrong, TimeoutError when none comes."""
+        """Raises RuntimeError for a wrong answer, TimeoutError without one."""
         for _ in range(times):
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await self._idle.wait()

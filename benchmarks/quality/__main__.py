@@ -33,7 +33,6 @@ def run_chunk(chunk: Chunk) -> list[Run]:
 
 
 def run_all(options: argparse.Namespace, worlds: Sequence[World]) -> Mapping[World, list[Run]]:
-    """Returns the runs of all worlds, from the file where it has them; the others are simulated and added to it."""
     chunks, file = list(_chunks(options.runs, worlds)), ResultsFile(options.results, worlds)
     held = {chunk: runs for chunk in chunks if (runs := file.get(chunk)) is not None}
     missing = [] if options.show else [chunk for chunk in chunks if chunk not in held]
@@ -50,8 +49,6 @@ def run_all(options: argparse.Namespace, worlds: Sequence[World]) -> Mapping[Wor
 
 
 def _chunks(most: int | None, worlds: Sequence[World]) -> list[Chunk]:
-    """Returns the chunks of all worlds, the first ones of each before the second ones: after an interruption every
-    world has about as many runs."""
     chunks = []
     for world in worlds:
         runs = WORLDS[world] if most is None else most
@@ -121,7 +118,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the simulation. Returns 0, or 1 when a line is broken beyond chance."""
     options = parse(arguments)
     lines = [line for line in LINES if not options.only or line.number in options.only]
     worlds = [world for world in WORLDS if any(world in line.worlds for line in lines)]

@@ -1,5 +1,3 @@
-"""The lines of the acceptance: what is promised of which world."""
-
 from __future__ import annotations
 
 import math
@@ -53,7 +51,6 @@ def _passed_by(runs: Sequence[Run]) -> str:
 
 
 def _shares(word: str, pairs: Sequence[int | None]) -> str:
-    """Returns after how many pairs half of the runs, and nine of ten, got there."""
     needed = sorted(math.inf if one is None else one for one in pairs)
     half, most = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
     parts = [f"{name} {word} by {number:.0f}" for name, number in (("half", half), ("90 %", most)) if number < math.inf]
@@ -62,8 +59,8 @@ def _shares(word: str, pairs: Sequence[int | None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the acceptance: the share of runs of some worlds in which something `happened` is at most, or at least,
-    `bound`. Without a bound it is shown beside the others."""
+    """The share of runs in which something `happened` is at most, or at least, `bound`. Without a bound it is only
+    shown."""
 
     number: str
     text: str
@@ -74,7 +71,6 @@ class Line:
     detail: Callable[[Sequence[Run]], str] = lambda runs: ""
 
     def outcome(self, results: Mapping[World, Sequence[Run]]) -> Outcome | None:
-        """Returns what came of it, or None where a world was not simulated."""
         if not all(results.get(world) for world in self.worlds):
             return None
         runs = [run for world in self.worlds for run in results[world]]
@@ -94,7 +90,6 @@ class Outcome:
 
     @property
     def broken(self) -> bool:
-        """Returns whether the bound is incompatible with what was measured."""
         bound, (low, high) = self.line.bound, self.limits
         return bound is not None and (high < bound if self.line.at_least else low > bound)
 

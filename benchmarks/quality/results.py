@@ -1,5 +1,5 @@
-"""A file of simulated rollouts, so that a later run goes on where an earlier one stopped: JSON lines, one for each
-chunk of runs, with a digest of all that they depend on."""
+"""A file of simulated rollouts, so that a later run continues an earlier one: JSON lines, one per chunk of runs, with a
+digest of all that they depend on."""
 
 from __future__ import annotations
 
@@ -22,16 +22,12 @@ _DRAWING = ("runs", "traffic", "worlds")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive runs of one world, which one process simulates at a time."""
-
     world: World
     first: int
     count: int
 
 
 class ResultsFile:
-    """The file, if there is one. What it holds of other code or worlds is left alone and not used."""
-
     def __init__(self, path: Path | None, worlds: Sequence[World]) -> None:
         self._path = path
         self._digests = {world: _digest(world) for world in worlds}
@@ -46,7 +42,6 @@ class ResultsFile:
         return held[: chunk.count] if len(held) >= chunk.count else None
 
     def add(self, chunk: Chunk, runs: Sequence[Run]) -> None:
-        """Appends the runs at once, so that they are there when the simulation is interrupted."""
         if self._path is not None:
             line: Mapping[str, object] = {
                 "digest": self._digests[chunk.world],

@@ -1,5 +1,3 @@
-"""One simulated rollout with evaluators: minute by minute through the default stages, judged every minute."""
-
 from __future__ import annotations
 
 import random
@@ -28,10 +26,12 @@ WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 
 @dataclass(slots=True)
 class Run:
-    """What happened. `failed_pairs` are the pairs of the first evaluator when scores rolled the rollout back,
-    `passed_pairs` those when all evaluators were content, `unscored_tasks` the tasks of the arm with more of them when
-    missing scores held it. `rolled_back` is by scores or, where there are any, by other metrics; `held` by scores that
-    did not roll back."""
+    """`failed_pairs` are the pairs of the first evaluator when scores rolled the rollout back, `passed_pairs` those
+    when all evaluators were content, `unscored_tasks` the tasks of the arm with more of them when missing scores held
+    it.
+
+    `rolled_back` is by scores or, if present, by other metrics; `held` by scores that did not roll back.
+    """
 
     rolled_back: bool = False
     held: bool = False
@@ -45,7 +45,7 @@ class Run:
 
 
 def simulate(world: World, seed: str) -> Run:
-    """Simulates one rollout. The same seed gives the same run on any machine."""
+    """The same seed gives the same run on any machine."""
     walk = _Walk(world, seed)
     while walk.goes_on:
         walk.step()
@@ -53,8 +53,6 @@ def simulate(world: World, seed: str) -> Run:
 
 
 class _Metrics:
-    """What the same rollout sees besides scores. The arms do not differ in it."""
-
     def __init__(self, world: World, seed: str) -> None:
         self._source = traffic_of_metrics(WorldOfMetrics(values=True, rate=world.rate), seed)
         latency, cost = self._source.reference()
@@ -70,7 +68,6 @@ class _Metrics:
         self._decision = Decision.WAIT
 
     def requests(self, minute: int, number: int, stage: Stage, elapsed: int) -> Arms:
-        """Returns the answered requests of a minute, and counts it."""
         [counts] = self._source.minute(minute, number, stage.weight)
         target, baseline = counts.target, counts.baseline
         if target.requests or baseline.requests:
@@ -158,6 +155,5 @@ class _Walk:
 
 
 def _blocks(state: QualityState) -> tuple[int, int]:
-    """Returns what changes when a block is judged, and only then: the tasks of the first evaluator in judged blocks."""
     one = state.of("one")
     return one.target.due, one.baseline.due

@@ -99,7 +99,6 @@ class Traffic:
         self._sums = [(_Sums(), _Sums()) for _ in range(world.evaluators)]
 
     def requests(self, weight: int) -> Arms:
-        """Returns the requests of a minute."""
         rng, world = self._rng, self._world
         number = _poisson(world.rate, rng)
         arms: tuple[list[int], list[int]] = ([], [])

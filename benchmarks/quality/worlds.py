@@ -1,5 +1,3 @@
-"""What is true in a simulated rollout: how good the answers are, and what is wrong with those who judge them."""
-
 from __future__ import annotations
 
 import random
@@ -17,8 +15,8 @@ TITLES = ("one", "two", "three")
 
 
 class MissingBy(StrEnum):
-    """What missing scores depend on: bad answers have none more often; or only long inputs have none, or those of one
-    language, which get worse answers than others."""
+    """What missing scores depend on: bad answers lack them more often; or only long inputs, or those of one language,
+    which get worse answers than others."""
 
     OUTCOME = "outcome"
     LENGTH = "length"
@@ -27,19 +25,19 @@ class MissingBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Answers of which `good` are good, of the target `loss` fewer. A judge with the sensitivity and specificity above
-    calls `bias` fewer of the target's answers good, and by the end of a day `drift` fewer of all.
+    """The truth: a share `good` of the answers is good, minus `loss` for the target. A judge with the sensitivity and
+    specificity above calls `bias` fewer of the target's answers good, and `drift` fewer of all by the end of a day.
 
-    A share of `missing` scores is missing; `hidden` of the target's alone, of bad answers first. The judge is `away`
-    between two minutes, and with `late` its scores take 5 minutes in the median, with a standard deviation of 2 of
+    A share `missing` of the scores is missing, and `hidden` of the target's alone, bad answers first. The judge is
+    `away` between two minutes. With `late` its scores take 5 minutes in the median, with a standard deviation of 2 of
     their logarithms. With `users` allocation is sticky by user, with an intraclass correlation of 0.2; `heavy` is the
-    share of one user, of whom the judge calls half of the good answers bad. Of the busiest fifth of the users `busy`
-    more answers are good than of the others.
+    share of one user, half of whose good answers the judge calls bad. The busiest fifth of the users gets `busy` more
+    good answers than the others.
 
-    Evaluators have judges of their own for the same answers, which the rollout has `calibrated` by so many labels, or
-    takes for right because they are `trusted`; or they are `rules`, which are right. With
-    `metrics` the rollout is also judged by unanswered requests, errors, latency and cost, in which the arms do not
-    differ. A world that is `watched` goes on when the target fails, and ends when it passes.
+    Each evaluator has its own judge for the same answers. The rollout has it `calibrated` by so many labels, or takes
+    it for right if `trusted`; `rules` are right. With `metrics` the rollout is also judged by unanswered requests,
+    errors, latency and cost, in which the arms do not differ. A `watched` world goes on when the target fails, and
+    ends when it passes.
     """
 
     evaluators: int = 1
@@ -69,7 +67,6 @@ class World:
         return TITLES[: self.evaluators]
 
     def quality(self, rng: random.Random) -> list[Evaluator]:
-        """Returns the evaluators of a rollout."""
         action = Action.HOLD if self.watched else Action.ROLL_BACK
         scale = self._scale(rng)
         return [
@@ -78,7 +75,6 @@ class World:
         ]
 
     def _scale(self, rng: random.Random) -> float | None:
-        """Returns the lower limit that a calibration with so many labels would find."""
         if self.rules or self.trusted:
             return 1.0
         if not self.calibrated:

@@ -32,9 +32,6 @@ _QUICK_SCALE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run; `cells` are the names of the cells to run, `results` the file that keeps the runs, if
-    any. With `show` nothing is simulated, and what the file has is shown."""
-
     scale: float
     processes: int
     seed: int
@@ -52,7 +49,6 @@ def run_chunk(chunk: Chunk) -> Simulated:
 
 
 def run_all(options: Options) -> list[Simulated]:
-    """Returns the runs of all cells, from the file where it has them; the others are simulated and added to it."""
     chunks, file = _chunks(options), ResultsFile(options.results, CELLS) if options.results else None
     held = {chunk: one for chunk in chunks if file and (one := file.get(chunk))}
     with tqdm(total=sum(chunk.count for chunk in chunks), desc="simulating", unit="rollout") as progress:
@@ -74,8 +70,8 @@ def by_cell(simulated: Sequence[Simulated]) -> Results:
 
 
 def _chunks(options: Options) -> list[Chunk]:
-    """Returns the chunks of all cells, the first ones of each before the second ones: after an interruption every cell
-    has about as many runs."""
+    """Returns the first chunks of every cell before the second ones: after an interruption all cells have about as many
+    runs."""
     chunks = []
     for name in options.cells:
         runs = _runs(name, options)
@@ -96,8 +92,6 @@ def _each(chunks: Sequence[Chunk], processes: int) -> Iterator[Simulated]:
 
 
 def cost(simulated: Sequence[Simulated], options: Options) -> str:
-    """Returns a sentence on the CPU time: what these runs took, and what those that are missing at this scale would
-    take."""
     spent, lacking, took = 0.0, 0, 0.0
     for name in options.cells:
         mine = [one for one in simulated if one.chunk.cell == name]
@@ -110,8 +104,6 @@ def cost(simulated: Sequence[Simulated], options: Options) -> str:
 
 
 def markdown(results: Results, options: Options) -> str:
-    """Returns a Markdown table of the promises whose cells were run, the remarks, and the comparison with the usual
-    tests."""
     promised = [promise.outcome(results) for promise in PROMISES if _was_run(promise.cells, results)]
     lines = ["| Promise | Bound | Measured | 95 % limits | Runs | | Besides |", "|---" * 7 + "|"]
     lines += map(_row, promised)
@@ -176,7 +168,6 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the simulations. Returns 0, or 1 when a promise is broken beyond chance."""
     options = parse(arguments)
     simulated = run_all(options)
     results = by_cell(simulated)

@@ -1,5 +1,3 @@
-"""A response cache for each arm: an answer is kept for an hour, and each version has answers of its own."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -14,7 +12,7 @@ _NEVER = -1_000_000
 
 
 class Cache:
-    """Questions of a Zipf distribution, and the cache that holds the answers of some of them.
+    """Questions of a Zipf distribution, and the cache with the answers of some.
 
     `slow` and `failing` are the factors of each question's latency and of its chance to fail.
     """
@@ -31,23 +29,23 @@ class Cache:
         self._open: tuple[list[int], list[bool], list[int], list[bool]] = ([], [], [], [])
 
     def drawn(self, rng: np.random.Generator, count: int) -> Integers:
-        """Draws so many questions by their popularity."""
         found: Integers = np.minimum(np.searchsorted(self._cumulative, rng.random(count)), len(self._cumulative) - 1)
         return found
 
     def hits(
         self, first: int, minute: Integers, target: Flags, question: Integers, answered: Flags
     ) -> tuple[Flags, Flags]:
-        """Returns which of these requests are answered from the cache of their arm, and which could have been answered
-        from that of the other arm. Requests are in order of time, their minutes counted from `first`; the answers of
-        the others enter the cache where they are `answered`. Nothing is stored before `settle`."""
+        """Returns which requests their arm's cache answers, and which the other arm's cache could have answered.
+
+        Requests are in order of time, minutes counted from `first`; answers of the others enter the cache where they
+        are `answered`. Nothing is stored before `settle`.
+        """
         self._first = first
         self._open = ((minute + first).tolist(), target.tolist(), question.tolist(), answered.tolist())
         own, other = self._run(dict(self._answered_at), self._open)
         return np.array(own, dtype=bool), np.array(other, dtype=bool)
 
     def warm(self, rng: np.random.Generator, rate: float, errors: float) -> None:
-        """Fills the cache with the baseline's hour before the rollout."""
         number = rng.poisson(rate * _KEPT_MINUTES)
         minute, question = np.sort(rng.integers(0, _KEPT_MINUTES, number)), self.drawn(rng, number)
         answered = rng.random(number) >= errors * self.failing[question]
@@ -55,7 +53,6 @@ class Cache:
         self.settle(_KEPT_MINUTES)
 
     def settle(self, minutes: int) -> None:
-        """Stores the answers of the first `minutes` minutes, and discards those of the minutes that did not happen."""
         minute, target, question, answered = self._open
         number = sum(one < self._first + minutes for one in minute)
         self._run(self._answered_at, (minute[:number], target[:number], question[:number], answered[:number]))
@@ -77,6 +74,5 @@ class Cache:
 
 
 def _with_mean_1(factors: Floats, shares: Floats) -> Floats:
-    """Returns the factors in proportion, with a mean over the requests of 1."""
     scaled: Floats = factors / (factors * shares).sum()
     return scaled

@@ -1,5 +1,3 @@
-"""The simulated rollouts: their worlds, their plans, and the number of runs of each."""
-
 from __future__ import annotations
 
 import math
@@ -30,8 +28,6 @@ _NINE_HOURS = 9 * 60
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of runs of one world under one plan."""
-
     world: World
     plan: Plan
     runs: int
@@ -57,7 +53,6 @@ def _watch(metric: Metric) -> Plan:
 
 
 def _days(rate: float) -> int:
-    """Returns the minutes in which the default plan ends at so many requests a minute, with some room."""
     return 7 * _DAY if rate < 3 else 3 * _DAY if rate < 10 else _DAY
 
 

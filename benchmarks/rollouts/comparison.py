@@ -1,5 +1,3 @@
-"""The usual tests and the verdict, compared on the same traffic."""
-
 from __future__ import annotations
 
 import math
@@ -26,20 +24,17 @@ HARMFUL = (
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The share of runs that a method found, and the number of the target's requests that half of all runs needed."""
-
     caught: float
     median: float
 
 
 def false_alarms(runs: Sequence[Run], method: str) -> float:
-    """Returns the share of harmless targets that would have been rolled back."""
     return sum(method in run.alarms for run in runs) / len(runs)
 
 
 def requests_needed(run: Run, method: str) -> float:
-    """Returns the target's requests from the beginning of the harm to the alarm. An alarm before it is false and
-    counts as none."""
+    """Returns the target's requests from the beginning of the harm to the alarm. An earlier alarm is false and counts
+    as none."""
     alarm, before = run.alarms.get(method), run.harmed_after
     return _NEVER if alarm is None or before is None or alarm[1] < before else alarm[1] - before
 
@@ -50,7 +45,6 @@ def power(runs: Sequence[Run], method: str) -> Power:
 
 
 def table(results: Results) -> list[str]:
-    """Returns Markdown tables: the false alarms in every world, then the faults found and the requests they took."""
     head = " | ".join(("this verdict", *PEERS))
     lines = [f"| Harmless target: would have been rolled back | {head} |", "|---" * (1 + len(METHODS)) + "|"]
     lines += [

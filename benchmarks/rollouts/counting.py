@@ -16,19 +16,16 @@ Flags = NDArray[np.bool_]
 
 
 def bins_of(values: Floats) -> Integers:
-    """Returns `grid.bin_of` of each of these positive values."""
     bins: Integers = 1 + np.floor(np.log(np.maximum(values, 1.0)) / LOG_RATIO + 0.5).astype(np.int64)
     return bins
 
 
 def counts(cells: Integers, number: int) -> list[int]:
-    """Returns the number of these requests in each of `number` cells."""
     found: list[int] = np.bincount(cells, minlength=number).tolist()
     return found
 
 
 def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
-    """Returns for each cell the number of requests by bin."""
     if not len(bins):
         return [{} for _ in range(number)]
     first, last = int(bins.min()), int(bins.max())
@@ -41,7 +38,6 @@ def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
 
 
 def sums_before(group: Integers, values: Floats) -> Floats:
-    """Returns the sum of the earlier values of each one's group."""
     order = np.argsort(group, kind="stable")
     if not len(order):
         return np.zeros(0)
@@ -54,11 +50,9 @@ def sums_before(group: Integers, values: Floats) -> Floats:
 
 
 def sums(cells: Integers, values: Floats, number: int) -> list[int]:
-    """Returns the sum of the values of each cell, in whole units."""
     total: list[int] = np.rint(np.bincount(cells, weights=values, minlength=number)).astype(np.int64).tolist()
     return total
 
 
 def dollars(units: int) -> Decimal:
-    """Returns an amount in US dollars from units of 10^-10 US dollars."""
     return Decimal(units).scaleb(-10)

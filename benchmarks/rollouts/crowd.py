@@ -1,5 +1,3 @@
-"""The users of sticky allocation, who differ in how much they ask and how often it fails, and who keep their arm."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,8 +18,8 @@ _FIRST = 5
 
 
 class Crowd:
-    """The users: the bucket (0 to 100) that decides their arm, the rate at which their requests fail, and their own
-    latency and cost as logarithms in standard deviations."""
+    """The users: the bucket (0 to 100) that decides their arm, their failure rate, and their own latency and cost as
+    logarithms in standard deviations."""
 
     def __init__(self, users: Users, errors: float, rng: np.random.Generator) -> None:
         self.number = users.number
@@ -42,14 +40,11 @@ class Crowd:
         self.slower, self.dearer = rng.standard_normal((2, users.number))
 
     def broken(self, user: Integers, minute: Integers) -> Flags:
-        """Returns whether each request is of the heavy user while its client is broken; `minute` is that of the
-        rollout."""
         begins, ends = HEAVY_BREAKS
         broken: Flags = (user == 0) & (minute >= begins) & (minute < ends) & self._breaks
         return broken
 
     def drawn(self, rng: np.random.Generator, count: int) -> Integers:
-        """Draws the users of so many requests, each in proportion to the user's activity."""
         found = np.searchsorted(self._cumulative, rng.random(count), side="right")
         who: Integers = np.minimum(found, self.number - 1)
         return who
@@ -57,8 +52,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """Requests that have a value of a metric, in order of time: the minute within those drawn, the user, the arm,
-    the value."""
+    """Requests with a value of a metric, in order of time: the minute within those drawn, user, arm, value."""
 
     minute: Integers
     user: Integers
@@ -71,8 +65,8 @@ class Valued:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The users of one metric: those who count, with the sum of the values of their first five requests, and the
-    sums over the users of the baseline and of the target after each minute."""
+    """The users of one metric: those who count, with the sum of their first five requests' values, and the sums over
+    the users of baseline and target after each minute."""
 
     complete: Valued
     baseline: Sequence[ClusterSums]
@@ -80,7 +74,6 @@ class Look:
 
 
 def by_minute(valued: Valued, minutes: int, *, is_mean: bool) -> list[MinuteUsers]:
-    """Returns the users of each arm of each minute, the baseline's first."""
     cells = 2 * valued.minute + valued.target
     width = int(valued.user.max(initial=0)) + 1
     keys, places = np.unique(cells * width + valued.user, return_inverse=True)
@@ -97,8 +90,8 @@ def by_minute(valued: Valued, minutes: int, *, is_mean: bool) -> list[MinuteUser
 
 
 class _Sums:
-    """The requests of every user and the sum of their values for one metric: of the stage's first five, and of all
-    in each arm."""
+    """Every user's requests and the sum of their values for one metric: of the stage's first five, and of all in each
+    arm."""
 
     def __init__(self, users: int) -> None:
         self.stage_requests, self.stage_values = np.zeros((2, users))
@@ -108,8 +101,8 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """Requests that were drawn and may not happen: by user and time, with the number of the user's earlier requests
-    in the stage, and the amount by which each raises the six sums of its arm."""
+    """Requests that were drawn and may not happen: by user and time, with the user's earlier requests in the stage, and
+    the amount by which each raises the six sums of its arm."""
 
     requests: Valued
     rank: Floats
@@ -117,8 +110,6 @@ class _Open:
 
 
 class Ledger:
-    """The state of every user: the requests so far."""
-
     def __init__(self, buckets: Floats) -> None:
         self._buckets = buckets
         self._seen = np.zeros(len(buckets), dtype=bool)
@@ -128,7 +119,6 @@ class Ledger:
         self._users: tuple[Integers, Integers] | None = None
 
     def begin(self, stage: int, weight: int) -> None:
-        """Begins a stage, unless it is the current one. Users who were in the target before do not count in it."""
         if stage == self._stage:
             return
         self._stage, self._weight_before, self._weight = stage, self._weight, weight
@@ -136,14 +126,12 @@ class Ledger:
             sums.stage_requests[:] = sums.stage_values[:] = 0
 
     def new_users(self, minute: Integers, user: Integers) -> Integers:
-        """Returns the positions of the requests that are their users' first of the rollout."""
         self._users = (minute, user)
         _, first = np.unique(user, return_index=True)
         found: Integers = first[~self._seen[user[first]]]
         return found
 
     def look(self, name: str, valued: Valued, minutes: int) -> Look:
-        """Returns the users' figures over requests of so many minutes, none of which has happened yet."""
         sums = self._sums.setdefault(name, _Sums(len(self._buckets)))
         order, rank, before = _ranked(valued)
         requests = valued.at(order)
@@ -157,7 +145,6 @@ class Ledger:
         return Look(complete, baseline, target)
 
     def settle(self, minutes: int) -> None:
-        """Settles the drawn requests: those of the first `minutes` minutes have happened, the rest have not."""
         if self._users is not None:
             minute, user = self._users
             self._seen[user[minute < minutes]] = True
@@ -187,8 +174,6 @@ class Ledger:
 
 
 def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
-    """Returns the order by user and time and, in this order, the number of the user's earlier requests and the sum
-    of their values."""
     order = np.argsort(valued.user, kind="stable")
     if not len(order):
         return order, order, np.zeros(0)
@@ -201,8 +186,8 @@ def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
 
 
 def _steps(requests: Floats, total: Floats, value: Floats) -> Floats:
-    """Returns the amount by which each request raises the six sums of `ClusterSums`, one row for each sum, when its
-    user had so many earlier requests in the arm with so large a sum."""
+    """Returns the amount by which each request raises the six sums of `ClusterSums`, one row per sum, given its user's
+    earlier requests in the arm and their sum."""
     return np.array(
         (
             np.ones(len(value)),

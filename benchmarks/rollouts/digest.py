@@ -37,7 +37,6 @@ _LENGTH = 16
 
 
 def digest(world: World, plan: Plan) -> str:
-    """Returns the digest of runs of this world under this plan."""
     modules = (*_DRAWING, *(() if world.is_plain else _DRAWING_SINGLE), *(("peers",) if plan.peers else ()))
     parts = (
         _settings(world),
@@ -49,7 +48,7 @@ def digest(world: World, plan: Plan) -> str:
 
 
 def _settings(value: Any) -> str:
-    """Returns the settings that are not off, so that a new one that is off where it is not named changes nothing."""
+    """Leaves out settings that are off, so that a new one changes nothing where it is off."""
     if not is_dataclass(value):
         return repr(value)
     named = ((field.name, getattr(value, field.name)) for field in fields(value))
@@ -65,7 +64,7 @@ def _code(paths: tuple[Path, ...]) -> str:
 
 
 def without_words(tree: ast.Module) -> ast.Module:
-    """Returns the tree without docstrings and sentences, on which no figure depends."""
+    """Removes docstrings and sentences, on which no figure depends."""
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
             body[:] = _statements(body)

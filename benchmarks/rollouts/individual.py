@@ -1,5 +1,3 @@
-"""Traffic drawn request by request: users, caches, limits, faults, retries, and clients who leave."""
-
 from __future__ import annotations
 
 import math
@@ -34,8 +32,6 @@ _START_UP_SLOWER = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """The requests that arrive, with the repeated ones: minute, user, arm, question, and whether they fail."""
-
     minute: Integers
     user: Integers
     target: Flags
@@ -49,8 +45,6 @@ class _Tried:
 
 
 class Individual(Traffic):
-    """Traffic of single requests under random or sticky allocation."""
-
     def __init__(self, world: World, rng: np.random.Generator) -> None:
         super().__init__(world, rng)
         self._crowd = _crowd(world, rng)
@@ -78,8 +72,6 @@ class Individual(Traffic):
         return self._before
 
     def _hours_before(self, budget: Budget) -> tuple[int, int]:
-        """Draws the hours before the rollout in which budgets are spent, and returns the unanswered requests and all
-        requests."""
         unanswered = requests = 0
         lasts = self.world.sessions.minutes if self.world.sessions else budget.minutes
         for hour in range(-math.ceil(lasts / 60), 0):
@@ -107,7 +99,6 @@ class Individual(Traffic):
         ]
 
     def requests(self, first: int, stage: int, weight: int, conditions: Conditions) -> Requests:
-        """Returns the requests that arrive under these conditions."""
         world, rng = self.world, self.rng
         harmed = stage >= world.harm_from
         tried = self._tried(first, stage, weight, conditions)
@@ -149,7 +140,6 @@ class Individual(Traffic):
     def _drawn_values(
         self, first: int, tried: _Tried, conditions: Conditions, *, harmed: bool
     ) -> tuple[Floats, Floats] | tuple[None, None]:
-        """Returns the latencies and costs that the answers have, or would have."""
         world = self.world
         if not world.values:
             return None, None
@@ -168,8 +158,6 @@ class Individual(Traffic):
         return self._values.latency(tried.user, slow), self._values.cost(tried.user, dear)
 
     def _refused(self, first: int, tried: _Tried, cost: Floats | None) -> tuple[Flags, Flags]:
-        """Returns the requests above a rate limit, and those for which a budget or the project's tokens are used
-        up."""
         world, nothing = self.world, np.zeros(len(tried.minute), dtype=bool)
         unit = self._keys.drawn(self.rng, len(tried.minute)) if self._keys else tried.user
         above = limited(world.rate_limit, tried.minute, unit) if world.rate_limit else nothing
@@ -217,7 +205,6 @@ class Individual(Traffic):
         return arms
 
     def _chances(self, minute: Integers, user: Integers, target: Flags, stage: int, conditions: Conditions) -> Floats:
-        """Returns the chance that each request fails."""
         odds, failing = conditions.odds[minute], conditions.failing[minute]
         rate, base = self.target_rate(stage), self.world.errors
         if self._crowd:
@@ -234,16 +221,15 @@ def _crowd(world: World, rng: np.random.Generator) -> Crowd | None:
 
 
 def _keys(world: World, rng: np.random.Generator) -> Crowd | None:
-    """Returns the keys whose budget or rate is limited, some of which ask for far more than others."""
     limit = world.budget or world.rate_limit
     return Crowd(Users(limit.keys), world.errors, rng) if limit and limit.keys else None
 
 
 class Hanging(Individual):
-    """Traffic in which some of the target's requests hang for 200 seconds and fail then.
+    """Some of the target's requests hang for 200 seconds and then fail.
 
-    With `open_requests_reported` they count as unanswered once they have been open for a minute, and as errors when
-    they fail; without it, as both when they fail. A row that comes after a change of stage belongs to its own stage.
+    With `open_requests_reported` they count as unanswered after a minute, and as errors when they fail; without it, as
+    both when they fail. A row that comes after a change of stage belongs to its own stage.
     """
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:

@@ -1,5 +1,3 @@
-"""The limits of a unit or the project on costs, requests and tokens, and the requests above them."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -10,8 +8,6 @@ from benchmarks.rollouts.worlds import Budget, RateLimit
 
 
 class Spending:
-    """The amounts that the units have spent of their budgets."""
-
     def __init__(self, budget: Budget, units: int) -> None:
         self._budget = budget
         self._limit = budget.requests * MEAN_COST
@@ -20,8 +16,6 @@ class Spending:
         self._open: tuple[Integers, Integers, Floats] | None = None
 
     def refused(self, first: int, minute: Integers, unit: Integers, cost: Floats) -> Flags:
-        """Returns which of these requests find their unit's budget used up. Requests are in order of time, their
-        minutes counted from `first`. Nothing is spent before `settle`."""
         self._first = first
         period = (first + minute) // self._budget.minutes
         carried = np.where(period == self._period, self._spent[unit], 0.0)
@@ -32,7 +26,6 @@ class Spending:
         return refused
 
     def settle(self, minutes: int) -> None:
-        """Spends what the requests of the first `minutes` minutes cost; the others did not happen."""
         if self._open is None:
             return
         minute, unit, cost = self._open
@@ -46,14 +39,13 @@ class Spending:
 
 
 def limited(limit: RateLimit, minute: Integers, unit: Integers) -> Flags:
-    """Returns which requests are above their unit's requests a minute."""
     units = int(unit.max(initial=0)) + 1
     above: Flags = sums_before(minute * units + unit, np.ones(len(unit))) >= limit.requests
     return above
 
 
 def beyond_tokens(limit: float, minute: Integers, tokens: Floats) -> Flags:
-    """Returns which requests would take the minute's tokens beyond the limit; those that follow may still fit."""
+    """Returns which requests would take the minute's tokens beyond the limit; later ones may still fit."""
     beyond = np.zeros(len(minute), dtype=bool)
     now, used = -1, 0.0
     for index, (number, wanted) in enumerate(zip(minute.tolist(), tokens.tolist(), strict=True)):

@@ -1,5 +1,3 @@
-"""The share of runs in which something happened, and whether it is compatible with the promise."""
-
 from __future__ import annotations
 
 import math
@@ -19,9 +17,6 @@ Results = Mapping[str, Sequence[Run]]
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise: the share of runs is at most, or at least, `bound`; with a bound of 0 it never happens. `detail`
-    adds further figures of these runs."""
-
     text: str
     cells: tuple[str, ...]
     bound: float
@@ -36,7 +31,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(Promise):
-    """A promise on the mean of a `value` of runs, which is from 0 to 1. Its limits are those of a normal mean."""
+    """A promise on the mean of a `value` from 0 to 1. Its limits are those of a normal mean."""
 
     happened: Callable[[Run], bool] = bool
     value: Callable[[Run], float]
@@ -66,7 +61,6 @@ class Outcome:
 
     @property
     def broken(self) -> bool:
-        """Returns whether the promised bound is incompatible with the measured share."""
         low, high = self.limits
         return high < self.promise.bound if self.promise.at_least else low > self.promise.bound
 

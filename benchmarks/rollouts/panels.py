@@ -1,5 +1,3 @@
-"""The panels of the simulation's picture."""
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,6 @@
 """The usual tests on the same traffic: our own implementations of the published forms, on pooled counts.
 
-Minute by minute, each test compares the rates of bad requests of the target and of the baseline. No other product was
-run.
+Minute by minute, each test compares the rates of bad requests of target and baseline. No other product was run.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ _GROUP_MISSES = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """The state of a rollout after each of its minutes: requests of both arms and the bad ones among them, summed up
-    since the start; and the stage."""
+    """The state after each minute: requests of both arms and the bad ones among them, summed up since the start; and
+    the stage."""
 
     stage: Floats
     target: Floats
@@ -41,8 +40,6 @@ class Pooled:
 
     @classmethod
     def of(cls, minutes: Sequence[tuple[int, int, int, int, int]]) -> Pooled:
-        """Returns the sums from the stage, the requests and the bad ones of the target and of the baseline, minute
-        by minute."""
         columns = np.array(minutes, dtype=float).reshape(-1, 5).T
         return cls(columns[0], *np.cumsum(columns[1:], axis=1))
 
@@ -56,12 +53,10 @@ class Pooled:
         return shares
 
     def variance(self) -> Floats:
-        """Returns the variance of the difference if the arms do not differ."""
         rate = _ratio(self.target_bad + self.baseline_bad, self.target + self.baseline)
         return rate * (1 - rate) * (_ratio(1.0, self.target) + _ratio(1.0, self.baseline))
 
     def variance_of_arms(self) -> Floats:
-        """Returns the variance of the difference from the rate of each arm."""
         target, baseline = _ratio(self.target_bad, self.target), _ratio(self.baseline_bad, self.baseline)
         return _ratio(target * (1 - target), self.target) + _ratio(baseline * (1 - baseline), self.baseline)
 
@@ -76,8 +71,8 @@ def z_test(pooled: Pooled) -> Flags:
 
 
 def group_sequential(pooled: Pooled) -> Flags:
-    """Returns the alarms of O'Brien and Fleming's bounds, one-sided at 2.5 %, tested at the ends of the stages with
-    a control."""
+    """Returns the alarms of O'Brien and Fleming's bounds, one-sided at 2.5 %, tested at the ends of the stages with a
+    control."""
     bound, looks = group_bound(planned_information()), np.zeros(len(pooled.stage), dtype=bool)
     information = planned_information()
     for index, share in enumerate(information):
@@ -131,8 +126,6 @@ PEERS: Mapping[str, Callable[[Pooled], Flags]] = {
 
 
 def first_alarms(pooled: Pooled) -> dict[str, tuple[int, int]]:
-    """Returns by test the minute, counted from 1, of its first alarm and the target's requests until then; without
-    an alarm the test is left out."""
     alarms = {}
     for name, test in PEERS.items():
         raised = test(pooled)
@@ -144,8 +137,6 @@ def first_alarms(pooled: Pooled) -> dict[str, tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def planned_information() -> tuple[float, ...]:
-    """Returns the share of all information that the default plan has gathered at the end of each stage with a
-    control."""
     target = baseline = 0.0
     gathered = []
     for stage in DEFAULT_STAGES:
@@ -158,8 +149,8 @@ def planned_information() -> tuple[float, ...]:
 
 @lru_cache(maxsize=8)
 def group_bound(information: tuple[float, ...]) -> float:
-    """Returns the value that a Brownian motion exceeds at any of these times with a probability of 2.5 %: z at a
-    look is compared with it divided by the root of the information."""
+    """Returns the value that a Brownian motion exceeds at any of these times with a probability of 2.5 %: z at a look
+    is compared with it divided by the root of the information."""
     low, high = 1.0, 4.0
     for _ in range(24):
         middle = (low + high) / 2

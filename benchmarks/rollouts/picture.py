@@ -1,5 +1,3 @@
-"""The simulation as a picture: panels of curves, written as SVG by hand so that it needs no library."""
-
 from __future__ import annotations
 
 import math
@@ -15,8 +13,7 @@ _COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b", "#555555")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve: the share of `runs` in which an event had happened by x. `moments` are the x of the event, in any
-    order."""
+    """The share of `runs` in which an event had happened by x. `moments` are the x of the event, in any order."""
 
     label: str
     moments: Sequence[float]
@@ -25,8 +22,6 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel. `highest` is the end of the vertical axis, a share; `line` is a promised bound drawn across."""
-
     title: str
     x_label: str
     max_x: float
@@ -37,7 +32,6 @@ class Panel:
 
 
 def svg(panels: Sequence[Panel]) -> str:
-    """Returns the SVG with two panels in a row."""
     height = _ROW * ((len(panels) + 1) // 2)
     body = "\n".join(
         f'<g transform="translate({index % 2 * _PANEL_STEP} {index // 2 * _ROW})">\n{_panel(panel, _LEFT)}\n</g>'
@@ -93,7 +87,6 @@ def _ticks(panel: Panel) -> list[float]:
 
 
 def _path(panel: Panel, curve: Curve, left: float) -> str:
-    """Returns the path of a staircase that rises at every moment."""
     min_x = 1.0 if panel.logarithmic else 0.0
     points = [f"M{_x(panel, min_x, left):.1f} {_y(panel, 0):.1f}"]
     for count, moment in enumerate(sorted(curve.moments), start=1):

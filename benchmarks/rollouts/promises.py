@@ -1,5 +1,3 @@
-"""The promises of the automatic verdict, with their bounds."""
-
 from __future__ import annotations
 
 import math
@@ -52,8 +50,8 @@ def _failed(metric: Metric) -> Callable[[Run], bool]:
 
 
 def _needed(run: Run, metric: Metric) -> float:
-    """Returns the target's requests from the beginning of the harm until the metric failed. A failure before it does
-    not count."""
+    """Returns the target's requests from the beginning of the harm until the metric failed. An earlier failure does not
+    count."""
     failed, before = run.failed.get(metric, _NEVER), run.harmed_after
     return _NEVER if before is None or failed < before else failed - before
 
@@ -75,8 +73,6 @@ def _missed(metric: Metric) -> Callable[[Run], bool]:
 
 
 def _requests(metric: Metric) -> Callable[[Sequence[Run]], str]:
-    """Returns the target's requests until the metric failed, for half and for nine of ten runs."""
-
     def describe(runs: Sequence[Run]) -> str:
         needed = sorted(_needed(run, metric) for run in runs)
         half, nine_tenths = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
@@ -93,7 +89,6 @@ def _z_tests(runs: Sequence[Run]) -> str:
 
 
 def _failing(runs: Sequence[Run]) -> str:
-    """Returns the metrics that failed and how often."""
     shares = {metric: sum(metric in run.failed for run in runs) / len(runs) for metric in Metric}
     return ", ".join(f"{metric.value} {share:.1%}" for metric, share in shares.items() if share)
 
@@ -112,7 +107,6 @@ def _passing(runs: Sequence[Run]) -> str:
 
 
 def _lost_for(run: Run) -> float:
-    """Returns the minutes until the sample ratio alarmed, from the first minute in which records were lost."""
     found, began = run.sample_ratio_minute, run.harmed_minute
     return _NEVER if found is None or began is None or found < began else found - began + 1
 

@@ -1,5 +1,3 @@
-"""The outcomes of single requests, in columns."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

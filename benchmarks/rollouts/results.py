@@ -1,6 +1,5 @@
-"""A file of simulated rollouts, so that a later run goes on where an earlier one stopped.
-
-It has JSON lines, one for each chunk of runs, with everything that the runs depend on."""
+"""A file of simulated rollouts, so that a later run continues an earlier one: JSON lines, one per chunk of runs, with
+everything that the runs depend on."""
 
 from __future__ import annotations
 
@@ -19,8 +18,6 @@ from rollouts.evaluation.state import FORMULA
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive runs of one cell, which one process simulates at a time."""
-
     cell: str
     first: int
     count: int
@@ -29,8 +26,6 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The runs of a chunk, and the seconds of CPU time that they took."""
-
     chunk: Chunk
     runs: list[Run]
     seconds: float
@@ -41,23 +36,20 @@ _Key = tuple[int, str, int]
 
 
 class ResultsFile:
-    """The file. What it holds of another formula, another world or another source is left alone and not used."""
-
     def __init__(self, path: Path, cells: Mapping[str, Cell]) -> None:
         self._path = path
         self._digests = {name: digest(cell.world, cell.plan) for name, cell in cells.items()}
         self._held: dict[_Key, Simulated] = dict(self._lines()) if path.exists() else {}
 
     def get(self, chunk: Chunk) -> Simulated | None:
-        """Returns what the file has of this chunk, or None unless it has all of it. A run depends on its own number
-        alone, so a longer chunk holds a shorter one."""
+        """Returns None unless the file has all of the chunk. A run depends on its own number alone, so a longer chunk
+        holds a shorter one."""
         held = self._held.get(_key(chunk))
         if held is None or held.chunk.count < chunk.count:
             return None
         return Simulated(chunk, held.runs[: chunk.count], held.seconds * chunk.count / held.chunk.count)
 
     def add(self, simulated: Simulated) -> None:
-        """Appends the runs at once, so that they are there when the simulation is interrupted."""
         chunk = simulated.chunk
         self._held[_key(chunk)] = simulated
         line = json.dumps(
@@ -93,7 +85,6 @@ def _key(chunk: Chunk) -> _Key:
 
 
 def _bare(run: Run) -> dict[str, Any]:
-    """Returns the run without the fields that have their defaults."""
     nothing = Run()
     return {
         field.name: to_json(getattr(run, field.name))

@@ -1,5 +1,3 @@
-"""One simulated rollout: minute by minute through the default stages, evaluated every minute."""
-
 from __future__ import annotations
 
 import zlib
@@ -38,10 +36,12 @@ Alarm = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run. With `auto` verdicts promote and roll back; otherwise the stages change by their minima alone.
+    """With `auto` verdicts promote and roll back; otherwise the stages change by their minima alone.
+
     The run ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests
-    see the same traffic, and the run continues for them to the end of the plan, by the minima of the stages. Unless it
-    `settles`, the first minutes of a stage are judged like all others."""
+    see the same traffic, and the run continues for them to the end of the plan. Unless it `settles`, the first minutes
+    of a stage are judged like all others.
+    """
 
     auto: bool = False
     minutes: int = 1440
@@ -54,13 +54,12 @@ class Plan:
 
 @dataclass(slots=True)
 class Run:
-    """The result of a run: requests of the target arm, or minutes, until each event first happened; absent if it
-    never did.
+    """The target's requests, or minutes, until each event first happened; absent if it never did.
 
     `worse_for_all` are the minutes in which the rollout was held because both arms did worse than the day before.
-    `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the
-    harm began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests
-    without an answer.
+    `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the harm
+    began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests without
+    an answer.
     """
 
     failed: dict[Metric, int] = field(default_factory=dict)
@@ -87,8 +86,7 @@ _WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 def simulate(
     world: World, plan: Plan, seed: str, watch: Callable[[Sequence[MinuteCounts]], None] = lambda counts: None
 ) -> Run:
-    """Simulates one rollout. The same seed gives the same run on any machine. `watch` is handed the counts of each
-    minute."""
+    """The same seed gives the same run on any machine. `watch` is called with the counts of each minute."""
     source = traffic(world, seed)
     walk = _Walk(world, plan, source, watch)
     while walk.goes_on:
@@ -149,7 +147,6 @@ class _Walk:
         self.goes_on = not ended and self._minute < plan.minutes
 
     def go_on_for_peers(self) -> None:
-        """Continues to the end of the last stage that has a control, by the minima alone."""
         while self._minute < self._plan.minutes and self._index < len(DEFAULT_STAGES):
             stage = DEFAULT_STAGES[self._index]
             if stage.weight >= 100:
@@ -160,8 +157,7 @@ class _Walk:
         self.run.alarms.update(first_alarms(Pooled.of(self._pooled)))
 
     def _next(self) -> list[MinuteCounts]:
-        """Returns the counts of the next minute; nothing where nothing was recorded, as the request log has no such
-        minutes."""
+        """Returns nothing where nothing was recorded: the request log has no such minutes."""
         self._minute += 1
         number, weight = self._index + 1, DEFAULT_STAGES[self._index].weight
         if number == self._world.harm_from and self.run.harmed_after is None:
@@ -224,7 +220,6 @@ def _pooled(counts: Iterable[MinuteCounts]) -> tuple[int, int, int, int]:
 
 
 def _note_intervals(run: Run, state: State) -> None:
-    """Notes the intervals that miss the truth, which is that the arms do not differ."""
     for metric in Metric:
         shown = figures(state, metric)
         low, high = shown.low, shown.high

@@ -43,8 +43,8 @@ _TILT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A world in which the baseline leaves `errors` of its requests unanswered and breaks its schema in `broken` of the
-    others; the target leaves `target_errors`, and all of the `segment`, a dimension and a value."""
+    """The baseline leaves `errors` of its requests unanswered and breaks its schema in `broken` of the others; the
+    target leaves `target_errors`, and all of the `segment` (dimension, value)."""
 
     errors: float = 0.05
     target_errors: float = 0.05
@@ -69,8 +69,6 @@ ACCEPTED = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One rollout: the segments ever named, each with the weight and the target's requests at that time."""
-
     named: dict[tuple[str, str], tuple[int, int]]
     decision: str
     minutes: int
@@ -86,8 +84,6 @@ class Result:
 
 
 class _Requests:
-    """The requests of one minute after the other."""
-
     def __init__(self, world: World, rng: np.random.Generator) -> None:
         self._world, self._rng = world, rng
 
@@ -167,7 +163,6 @@ def _run(job: tuple[str, int, int]) -> Result:
 
 
 def run_all(runs: int, *, processes: int, seed: int) -> Iterator[tuple[str, list[Result]]]:
-    """Yields one world after the other."""
     with ProcessPoolExecutor(processes) as pool:
         for name in WORLDS:
             jobs = [(name, seed, number) for number in range(runs)]
@@ -175,7 +170,6 @@ def run_all(runs: int, *, processes: int, seed: int) -> Iterator[tuple[str, list
 
 
 def row(name: str, results: Sequence[Result]) -> str:
-    """Returns the line of a world in the table of docs/rollouts.md."""
     world, (event, allowed) = WORLDS[name], ACCEPTED[name]
     happened = sum(one.breaks(world) for one in results)
     low, high = limits(happened, len(results))

@@ -1,5 +1,3 @@
-"""The sessions of sticky allocation: so many are open at a time, and each is followed by another one."""
-
 from __future__ import annotations
 
 import math
@@ -15,7 +13,7 @@ _MAX_MINUTES = 2 * 1440
 
 
 class SessionCrowd(Crowd):
-    """Sessions, which are the units in place of users and only differ in when they are open."""
+    """Sessions, the units in place of users, differ only in when they are open."""
 
     def __init__(self, sessions: Sessions, errors: float, rng: np.random.Generator) -> None:
         self._sessions = sessions
@@ -24,7 +22,6 @@ class SessionCrowd(Crowd):
         super().__init__(Users(sessions.open * self._followers, activity=math.inf), errors, rng)
 
     def at(self, rng: np.random.Generator, minute: Integers) -> Integers:
-        """Draws the session of each request, from those that are open in its minute of the rollout."""
         place = rng.integers(0, self._sessions.open, len(minute))
         follower = (minute + self._begun[place]) // self._sessions.minutes % self._followers
         session: Integers = place + self._sessions.open * follower

@@ -1,5 +1,3 @@
-"""The faults of answers: those that break their schema, are cut off, empty, or of another model."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -11,7 +9,7 @@ from rollouts.evaluation.policy import EXACT
 
 
 def signals(world: World, rng: np.random.Generator, harmed: Flags, fallback: Flags) -> dict[Metric, Flags]:
-    """Returns by signal which of the requests would have it in their answer. `harmed` are those to which the world's
+    """Returns by signal which requests would have it in their answer. `harmed` are those to which the world's
     `target_signals` apply, `fallback` those that another model answers."""
     usual, target = world.signals or Signals(), world.target_signals
     found = {}

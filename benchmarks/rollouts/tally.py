@@ -1,5 +1,3 @@
-"""Counts requests minute by minute and arm by arm, as the request log's queries do."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -41,8 +39,6 @@ _Look = tuple[tuple[Metric, ...], Flags, Floats]
 
 
 class Tally:
-    """Counts requests, and keeps the earlier requests of every user."""
-
     def __init__(self, world: World, usual: tuple[Histogram, Histogram], crowd: Crowd | None) -> None:
         self._world = world
         self._ledger = Ledger(crowd.buckets) if crowd else None
@@ -51,7 +47,6 @@ class Tally:
         self._latency, self._cost = (reference_from(histogram) for histogram in usual)
 
     def settle(self, minutes: int) -> None:
-        """Settles the minutes last counted: the first `minutes` have happened, the others have not."""
         if self._ledger:
             self._ledger.settle(minutes)
 
@@ -71,7 +66,6 @@ class Tally:
         return [(cells[2 * index + 1], cells[2 * index], clusters[index]) for index in range(minutes)]
 
     def _units(self, requests: Requests) -> Flags:
-        """Returns the requests that are new units: all of them under random allocation, else the first of each user."""
         if not self._ledger:
             return np.ones(len(requests.minute), dtype=bool)
         units = np.zeros(len(requests.minute), dtype=bool)
@@ -102,7 +96,6 @@ class Tally:
         return _users(by_metric), by_user, clusters
 
     def _looks(self, seen: _Seen) -> list[_Look]:
-        """Returns the values of all metrics. Those whose values are the same are named together."""
         # Without a fault of its own, budgets and clients who leave, the unanswered requests are the failed ones.
         failed = (Metric.ERROR_RATE, Metric.UNANSWERED) if self._alike else (Metric.ERROR_RATE,)
         looks: list[_Look] = [(failed, seen.judged, seen.errors[seen.judged].astype(float))]
@@ -121,7 +114,7 @@ class Tally:
 
 
 class _Seen:
-    """The outcomes of requests, in the terms of the counts. `latency` and `cost` are those of the answered ones."""
+    """Outcomes in the terms of the counts. `latency` and `cost` are those of the answered requests."""
 
     def __init__(self, requests: Requests, world: World, minutes: int) -> None:
         self._cells = 2 * requests.minute + requests.target
@@ -147,7 +140,6 @@ class _Seen:
             self._by_reason[fault] = self._by_reason.get(fault, requests.broken) | requests.broken
 
     def columns(self, units: Flags) -> list[dict[str, Any]]:
-        """Returns the counts of each arm of each minute by name."""
         masks = {
             "requests": self.counted,
             "unanswered": self.unanswered,
@@ -193,7 +185,8 @@ class _Seen:
 
 def _by_cell(complete: Valued, minutes: int, *, is_mean: bool) -> list[dict[int, int]]:
     """Returns by cell the number of users with so many bad ones of five requests, or with a mean of five in this
-    bin."""
+    bin.
+    """
     found: list[dict[int, int]] = [{} for _ in range(2 * minutes)]
     if not len(complete.minute):
         return found

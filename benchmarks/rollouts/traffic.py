@@ -1,5 +1,3 @@
-"""Simulated traffic of rollouts: the counts that an evaluation reads minute by minute, with the truth known."""
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -19,8 +17,8 @@ _DAY = 1440
 class Traffic(ABC):
     """The minutes of one rollout, requested one after the other.
 
-    They are drawn an hour ahead, and anew from the minute in which the stage changes. So the same seed gives the
-    same minutes as long as the stages change at the same minutes.
+    They are drawn an hour ahead, and anew from the minute in which the stage changes. So the same seed gives the same
+    minutes as long as the stages change at the same minutes.
     """
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
@@ -34,7 +32,6 @@ class Traffic(ABC):
         self._ahead: Sequence[MinuteCounts] = ()
 
     def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
-        """Returns the counts recorded in this minute, by the stage of allocation."""
         if number >= self._end:
             self.settle(number - self.first)
             self._block, self._end = number, number + _BLOCK
@@ -56,14 +53,12 @@ class Traffic(ABC):
         """Returns the minutes from `first` on, one for each of the conditions; none of them has happened yet."""
 
     def settle(self, minutes: int) -> None:  # noqa: B027 - most traffic remembers nothing
-        """Settles the minutes drawn: the first `minutes` have happened, the others have not."""
+        """The first `minutes` of the minutes drawn have happened, the others have not."""
 
     def reference(self) -> tuple[Histogram, Histogram]:
-        """Returns the latencies and costs of the day before."""
         return {}, {}
 
     def usual_unanswered(self) -> tuple[int, int]:
-        """Returns the unanswered requests and all requests of the day before, whose weather was as it is now."""
         world = self.world
         conditions = Sky(world.weather, self.rng).minutes(1, _DAY)
         requests = world.rate * conditions.load

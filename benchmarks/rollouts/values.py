@@ -1,5 +1,3 @@
-"""The latencies and the costs of answers."""
-
 from __future__ import annotations
 
 import math
@@ -21,8 +19,7 @@ REFERENCE_VALUES = 5000
 
 
 class Values:
-    """The latencies in ms and the costs in 10^-10 US dollars of answers: log-normal, a part of the deviation the user's
-    own, or Pareto."""
+    """Latencies in ms and costs in 10^-10 US dollars: log-normal, a part of the deviation the user's own, or Pareto."""
 
     def __init__(self, world: World, crowd: Crowd | None, rng: np.random.Generator) -> None:
         self._world = world
@@ -30,7 +27,6 @@ class Values:
         self._rng = rng
 
     def latency(self, user: Integers, factor: Floats) -> Floats:
-        """Returns the values of one request by each of these users; `factor` is how much slower than usual it is."""
         if math.isfinite(self._world.tail):
             minimum = _MEDIAN_MS * 0.5 ** (1 / self._world.tail)
             slow: Floats = minimum * (1 + self._rng.pareto(self._world.tail, len(user))) * factor

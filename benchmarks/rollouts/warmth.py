@@ -1,4 +1,4 @@
-"""The prompt caches of a provider, which keep the prompt of an arm for some minutes after each request."""
+"""The prompt caches of a provider, which keep an arm's prompt for some minutes after each request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ _KEPT_MINUTES = 5.0
 
 
 class Prompts:
-    """The prompts of both arms in the provider's cache."""
-
     def __init__(self) -> None:
         self._latest = [-math.inf, 0.0]
         """The minutes of the latest requests, of the target's first of all; the baseline has been served until now."""
@@ -22,7 +20,7 @@ class Prompts:
         self._first = 0
 
     def cold(self, rng: np.random.Generator, first: int, minute: Integers, target: Flags) -> Flags:
-        """Returns which of these requests find their arm's prompt gone. Nothing is kept before `settle`."""
+        """Returns which requests find their arm's prompt gone. Nothing is kept before `settle`."""
         time = np.sort(first + minute + rng.random(len(minute)))
         self._open, self._first = (time, target), first
         cold = np.zeros(len(minute), dtype=bool)
@@ -32,7 +30,6 @@ class Prompts:
         return cold
 
     def settle(self, minutes: int) -> None:
-        """Keeps the prompts of the first `minutes` minutes; the others did not happen."""
         if self._open is None:
             return
         time, target = self._open

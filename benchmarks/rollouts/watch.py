@@ -42,8 +42,8 @@ _ALLOWANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The truth about the baseline and the target. At noon the odds of a fault are `day` times and latencies the square
-    root of that times as large as at midnight. `before` are the hours of the baseline that are known."""
+    """At noon the odds of a fault are `day` times, and latencies the square root of that times, those at midnight.
+    `before` are the hours of the baseline that are known."""
 
     rate: float = 10.0
     errors: float = 0.02
@@ -101,8 +101,6 @@ PROMISED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The hours at 100 % until the first warning of each metric."""
-
     warned: Mapping[str, int]
 
 
@@ -143,8 +141,6 @@ def _hours_until_warned(before: Sequence[Hour], since: Sequence[Hour], metric: M
 
 
 class _Traffic:
-    """The requests of some hours, with their outcomes."""
-
     def __init__(
         self, world: World, sky: Sky, rng: np.random.Generator, first: int, hours: int, *, is_target: bool
     ) -> None:
@@ -208,7 +204,6 @@ def _run(name: str, seed: int, number: int) -> Watch:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints both tables. Returns 0, or 1 when more harmless targets than promised were warned of, beyond chance."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rollouts.watch", description=__doc__)
     parser.add_argument("--runs", type=int, default=200, help="runs of each harmless world; a quarter of each harmful")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

@@ -1,5 +1,4 @@
-"""Day and night, drift, spells, outages and bursts: the conditions of the world minute by minute, for both arms
-alike."""
+"""Day and night, drift, spells, outages and bursts: the conditions minute by minute, for both arms alike."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _LATENCY_SWAY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of consecutive minutes: factor of the traffic, factor of the odds of an error, lowest error
-    rate, factor of latencies, and whether another model answers."""
+    """Conditions of consecutive minutes: factor of the traffic, factor of the odds of an error, lowest error rate,
+    factor of latencies, and whether another model answers."""
 
     load: Floats
     odds: Floats
@@ -37,8 +36,6 @@ class Conditions:
 
 
 class Sky:
-    """The weather of one rollout, requested in order."""
-
     def __init__(self, weather: Weather, rng: np.random.Generator) -> None:
         self._weather = weather
         self._rng = rng
@@ -77,7 +74,6 @@ class Sky:
         return inside
 
     def _swayed(self, count: int) -> Floats:
-        """Returns two stationary autoregressive series of standard deviation 1."""
         keep = self._weather.autocorrelation
         noise = self._rng.standard_normal((count, 2)) * math.sqrt(1 - keep**2)
         series = np.empty((2, count))
@@ -88,7 +84,6 @@ class Sky:
 
 
 def error_rates(base: float | Floats, odds: Floats | float, failing: Floats | float) -> Floats:
-    """Returns the rates after their odds were multiplied, at least `failing`."""
     base, odds = np.asarray(base, dtype=float), np.asarray(odds, dtype=float)
     with np.errstate(invalid="ignore"):
         shifted = np.where(np.isinf(odds), 1.0, base * odds / (1 - base + base * odds))

@@ -1,5 +1,3 @@
-"""The worlds in which rollouts are simulated: the truth about the traffic, the provider and the target."""
-
 from __future__ import annotations
 
 import math
@@ -8,8 +6,6 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """A fault by which a target breaks requests, named like the reason under which an evaluation counts them."""
-
     FAILED = "provider_failed"
     NOT_FOUND = "model_not_found"
     MISSING_VARIABLE = "missing_variable"
@@ -31,10 +27,11 @@ class Weather:
     """The weather that both arms share.
 
     With `spells`, for 15 minutes at a time the provider fails in 40 % of requests or is three times slower; with
-    `outages` everything fails for 15 minutes; with `bursts` the traffic is eightfold for five minutes. `drift` is the
-    factor by which the odds of an error rise in eight hours, `autocorrelation` that of the odds of errors and of
-    latencies from one minute to the next. In a `steady` weather it is neither day nor night. With `fallbacks` the model
-    is down for 15 minutes at a time, and another one answers everything.
+    `outages` everything fails for 15 minutes; with `bursts` the traffic is eightfold for five minutes.
+
+    `drift` is the factor by which the odds of an error rise in eight hours, `autocorrelation` that of the odds of
+    errors and of latencies from one minute to the next. A `steady` weather has neither day nor night. With `fallbacks`
+    the model is down for 15 minutes at a time, and another one answers everything.
     """
 
     steady: bool = False
@@ -90,8 +87,6 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The shares of answers that break their schema, were cut off, came from another model, or are empty."""
-
     contract: float = 0.0
     truncated: float = 0.0
     fallback: float = 0.0
@@ -100,8 +95,10 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget of so many usual requests that each unit may spend in `minutes`. A unit is a user or a session or, under
-    random allocation, one of `keys` keys, whose requests are of both arms. What is asked above it is refused."""
+    """A budget of so many usual requests that each unit may spend in `minutes`; requests above it are refused.
+
+    A unit is a user or a session or, under random allocation, one of `keys` keys, whose requests are of both arms.
+    """
 
     requests: float
     minutes: int
@@ -110,7 +107,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """A limit of so many requests a minute for each unit, as in `Budget`. What is above it is left out."""
+    """A limit of requests a minute for each unit, as in `Budget`. Requests above it are left out."""
 
     requests: int
     keys: int = 0
@@ -168,7 +165,6 @@ class World:
 
     @property
     def is_plain(self) -> bool:
-        """Returns whether requests are independent and only succeed or fail, so that counting them is enough."""
         plain = World(
             rate=self.rate,
             errors=self.errors,

@@ -81,7 +81,6 @@ def _given(options: argparse.Namespace, struct: type[T]) -> T:
 
 
 def write(page: Path, printed: dict[str, str]) -> None:
-    """Puts each table between its markers."""
     text = page.read_text(encoding="utf-8")
     for name, table in printed.items():
         place = re.compile(f"(?<=<!-- {name}: begin -->\n).*?(?=<!-- {name}: end -->)", re.DOTALL)

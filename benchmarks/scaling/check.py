@@ -1,5 +1,3 @@
-"""The model beside hosts that ran: what it says one host and several use under the same load, and what they used."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -12,15 +10,11 @@ from benchmarks.scaling.readings import Count, Level, Part, Use
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure of the model, None of what it has not, and what was seen."""
-
     model: float | None
     seen: float
 
 
 def compare(model: Model, use: Use) -> dict[str, Compared]:
-    """Returns, by what it is, CPU microseconds for each request, those for what hosts do by themselves included, and
-    what the stores are asked for."""
     hosts, rate, stores = use.hosts, use.rate, model.measured.stores
     of_requests = {
         Part.WEB: model.web_us * rate,
@@ -42,7 +36,6 @@ def compare(model: Model, use: Use) -> dict[str, Compared]:
 
 
 def table(model: Model, observed: Observed, where: str) -> str:
-    """Returns the table of one host and of all, and below it where and how they ran."""
     found = [compare(model, use) for use in observed.loaded]
     heads = [f"{use.hosts} host{'s' * (use.hosts > 1)}" for use in observed.loaded]
     lines = [
@@ -71,7 +64,6 @@ def _figure(value: float) -> str:
 
 
 def idle_table(observed: Observed) -> str:
-    """Returns what idle hosts use in a second."""
     one, several = observed.idle
     lines = [f"| Idle, a second | 1 host | {several.hosts} hosts | each further host |", "|---|---|---|---|"]
     figures: list[tuple[str, float, float]] = [

@@ -1,4 +1,4 @@
-"""The figures that the model of scaling starts from: what was measured (`measured.toml`), and what is assumed to cost
+"""The figures that the model of scaling starts from: what was measured (`measured.toml`), and assumed costs
 (`prices.toml`)."""
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ MEASURED, PRICES = FOLDER / "measured.toml", FOLDER / "prices.toml"
 
 
 class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Values of which every number is finite and at least 0."""
-
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
@@ -26,8 +24,6 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Web(Numbers, frozen=True, kw_only=True):
-    """A web worker, from `benchmarks.gateway`: CPU microseconds."""
-
     source: str
     request_us: Annotated[float, Meta(description="a request of 1 KB and its answer of 1.5 KB")]
     limits_us: Annotated[float, Meta(description="more with all limits")]
@@ -39,8 +35,6 @@ class Web(Numbers, frozen=True, kw_only=True):
 
 
 class Records(Numbers, frozen=True, kw_only=True):
-    """The record of a request, from `benchmarks.record`: CPU microseconds of shipper and ClickHouse, and bytes."""
-
     source: str
     shipper_us: Annotated[float, Meta(description="shipper, for a record with its texts")]
     row_us: Annotated[float, Meta(description="ClickHouse, for a record without texts")]
@@ -52,8 +46,6 @@ class Records(Numbers, frozen=True, kw_only=True):
 
 
 class Stores(Numbers, frozen=True, kw_only=True):
-    """What a host of two web workers asks of the stores a second, and what a request with all limits does."""
-
     source: str
     batches: Annotated[float, Meta(description="batches that a host inserts a second")]
     postgresql_connections: Annotated[float, Meta(description="of a host")]
@@ -76,7 +68,7 @@ class Measured(Numbers, frozen=True, kw_only=True):
 
 
 class Prices(Numbers, frozen=True, kw_only=True):
-    """Dollars. They are assumptions, no vendor's prices."""
+    """Dollars. They are assumptions, not a vendor's prices."""
 
     core_hour: Annotated[float, Meta(description="dollars for a core and hour")]
     memory_gb_hour: Annotated[float, Meta(description="dollars for a GB of memory and hour")]
@@ -85,17 +77,14 @@ class Prices(Numbers, frozen=True, kw_only=True):
 
 
 def measured(file: Path = MEASURED) -> Measured:
-    """Raises msgspec.ValidationError, which names the field."""
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Measured)
 
 
 def prices(file: Path = PRICES) -> Prices:
-    """Raises msgspec.ValidationError, which names the field."""
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Prices)
 
 
 def write(part: Web | Records | Stores, file: Path = MEASURED) -> None:
-    """Puts a part that was measured anew in the place of the former one."""
     found = msgspec.structs.replace(measured(file), **{type(part).__name__.lower(): part})
     sections = ((name, getattr(found, name)) for name in found.__struct_fields__)
     head = file.read_text(encoding="utf-8").partition("[")[0]
@@ -109,6 +98,5 @@ def _section(name: str, section: msgspec.Struct) -> str:
 
 
 def described(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Returns what each number of a struct is, by its name."""
     hints = get_type_hints(struct, include_extras=True)
     return {name: hints[name].__metadata__[0].description for name in struct.__struct_fields__ if name != "source"}

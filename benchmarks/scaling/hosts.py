@@ -1,5 +1,5 @@
-"""Hosts of one installation on this machine: each is `manage.py serve` as the web hosts of deploy/kubernetes run it,
-and all share one PostgreSQL, one Redis and one ClickHouse engine."""
+"""Hosts of one installation on this machine: each is `manage.py serve` as deploy/kubernetes runs it. All share one
+PostgreSQL, one Redis and one ClickHouse engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class WebHost(OursPrompt):
         set_limits(api, headers)
 
     def join(self, first: Endpoint) -> Endpoint:
-        """Starts as a further host of the project that the first one has made."""
         port, _ = self._serve()
         return replace(first, port=port)
 
@@ -50,9 +49,6 @@ class WebHost(OursPrompt):
 
 
 class Installation:
-    """Stores and hosts; all end with the stack. `endpoints` are those of the hosts, whose requests name the managed
-    prompt."""
-
     def __init__(self, folder: Path, stack: ExitStack, mock_port: int) -> None:
         self._folder, self._stack, self._mock_port = folder, stack, mock_port
         self.stores = Stores(folder, stack)
@@ -60,7 +56,6 @@ class Installation:
         self.endpoints: list[Endpoint] = []
 
     def grow(self, to: int) -> None:
-        """Starts hosts until there are so many. Raises RuntimeError or TimeoutError with the reason."""
         if not self.hosts:
             self.endpoints.append(self._new().start(self._mock_port))
         while len(self.hosts) < to:
@@ -78,7 +73,6 @@ class Installation:
 
 
 def without_prompt(endpoint: Endpoint) -> Endpoint:
-    """Returns the endpoint of requests with a system message of their own."""
     own: Iterable[tuple[str, Any]] = ((k, v) for k, v in endpoint.fields.items() if not k.startswith("prompt_"))
     return replace(endpoint, fields=dict(own))
 

@@ -1,5 +1,3 @@
-"""The inputs of the model of scaling: the requests, and the servers that are to serve them."""
-
 from __future__ import annotations
 
 from typing import Annotated
@@ -10,8 +8,6 @@ from benchmarks.scaling.figures import Numbers
 
 
 class Mix(Numbers, frozen=True, kw_only=True):
-    """The requests."""
-
     streams: Annotated[float, Meta(description="share that is streamed")] = 0.5
     chunks: Annotated[float, Meta(description="of a stream")] = 100.0
     chunk_bytes: Annotated[float, Meta(description="of a chunk, on its way to the client")] = 250.0
@@ -37,8 +33,6 @@ class Mix(Numbers, frozen=True, kw_only=True):
 
 
 class Shape(Numbers, frozen=True, kw_only=True):
-    """The servers, and how full they may be in the busiest minute. Web hosts are those of deploy/kubernetes."""
-
     workers: Annotated[int, Meta(description="of a web host, each with a core")] = 2
     max_hosts: Annotated[int, Meta(description="web hosts of an installation")] = 300
     connections: Annotated[int, Meta(description="answers under way of a worker: half of `WEB_CONNECTIONS`")] = 2048

@@ -1,5 +1,3 @@
-"""Figures of `measured.toml` that hosts which run here tell: what a host asks of the stores, and what a batch costs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,8 +11,8 @@ from benchmarks.scaling.readings import Count, Level, Part
 
 
 def stores(observed: Observed, measured: Measured, where: str) -> Stores:
-    """Returns the section `stores` with what a host asks whatever it serves: its share of what several do, idle but for
-    batches, of which idle ones send none."""
+    """Returns what a host asks whatever it serves: its share of what several idle hosts do, without batches, which idle
+    ones do not send."""
     idle, loaded = observed.idle[1], observed.loaded[1]
     hosts = idle.hosts
     return msgspec.structs.replace(
@@ -32,8 +30,8 @@ def stores(observed: Observed, measured: Measured, where: str) -> Stores:
 
 
 def limits(observed: Observed, measured: Measured, where: str) -> Stores:
-    """Returns the section `stores` with what a request with all limits costs Redis on one host that is not busy: few
-    requests share a command there. What deliveries of health cost is no part of it."""
+    """Returns what a request with all limits costs Redis on one idle host, where few requests share a command. Leaves
+    out the cost of health deliveries."""
     idle, loaded = observed.idle[0], observed.loaded[0]
     told = Model(measured).redis_us(0, 1) - measured.stores.redis_host_us
     more_us = loaded.cpu[Part.REDIS] - idle.cpu[Part.REDIS] - told
@@ -47,8 +45,8 @@ def limits(observed: Observed, measured: Measured, where: str) -> Stores:
 
 
 def batches(observed: Observed, measured: Measured, where: str) -> Records:
-    """Returns the section `records` with what a batch costs: the same requests came from one host, and from several
-    with as many times the batches."""
+    """Returns what a batch costs: the same requests came from one host, and from several with as many times the
+    batches."""
     one, several = observed.loaded
     more_batches = several.counts[Count.BATCHES] - one.counts[Count.BATCHES]
     more_us = several.cpu[Part.CLICKHOUSE] - one.cpu[Part.CLICKHOUSE]
@@ -62,13 +60,11 @@ def batches(observed: Observed, measured: Measured, where: str) -> Records:
 
 
 def _source(former: str, what: str, where: str) -> str:
-    """Returns where the figures of a section are from, after `what` of them was measured."""
     kept = [one for one in former.split("; ") if not one.startswith(f"{what}: ")]
     return "; ".join([*kept, f"{what}: hosts on one machine, {where}"])
 
 
 def table(former: Stores | Records, found: Stores | Records) -> str:
-    """Returns the measured figures beside those of the file."""
     return "\n".join(["| Figure | What | in the file | measured |", "|---|---|---|---|", *_rows(former, found)])
 
 

@@ -1,7 +1,7 @@
-"""How many hosts, shards, replicas and dollars a rate of requests takes: pure arithmetic over what was measured.
+"""How many hosts, shards, replicas and dollars a rate of requests takes: pure arithmetic over measurements.
 
-A layout is one installation or several that are alike. What it is full of first is its bottleneck: something of which
-there can be more (`Elastic`), or something that an installation has once (`Fixed`), for which there have to be several.
+A layout is one installation or several alike. Its bottleneck is what fills first: something it can have more of
+(`Elastic`), or something an installation has once (`Fixed`), which needs more installations.
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ class Model:
 
     @property
     def answer_bytes(self) -> float:
-        """The bytes of an answer on its way to the client."""
         mix = self.mix
         return mix.streams * mix.chunks * mix.chunk_bytes + (1 - mix.streams) * mix.answer_bytes
 
@@ -113,7 +112,6 @@ class Model:
     # What a layout needs beside its servers' CPU
 
     def stored_gb(self, rate: float) -> float:
-        """The request log of one replica of all shards, for a rate of the busiest minute."""
         return rate * self.mix.mean * DAY * self.mix.retention_days * self.row_bytes / _GB
 
     def redis_gb(self, rate: float) -> float:
@@ -124,22 +122,21 @@ class Model:
         return rate * self.mix.seconds
 
     def in_flight_of_any(self, cores: float) -> float:
-        """The answers under way that a host carries whatever they are: streams of 50 chunks a second, at the worst."""
+        """Assumes the worst case: streams of 50 chunks a second."""
         return cores * self.shape.web_share * 1e6 / (50 * self.measured.web.chunk_us)
 
     def connections(self, layout: Layout) -> float:
-        """To PostgreSQL or its pooler, of one installation."""
         return layout.hosts * self.measured.stores.postgresql_connections
 
     def pool(self, layout: Layout) -> int:
-        """The connections that PgBouncer needs: twice what transactions hold on average, and the usual 20 at least."""
+        """PgBouncer needs twice what transactions hold on average, and the usual 20 at least."""
         busy = layout.hosts * self.measured.stores.postgresql_transactions * self.shape.transaction_seconds
         return max(20, math.ceil(2 * busy))
 
     # The layout for a rate
 
     def plan(self, rate: float, *, single: bool = False) -> Layout:
-        """Raises ValueError for a rate that is none, or too much for a single machine."""
+        """Raises ValueError for a rate of 0 or one too large for a single machine."""
         if not 0 < rate <= MAX_RATE:
             raise ValueError(f"the rate has to be above 0 and at most {MAX_RATE:,.0f} a second, not {rate}")
         if single:
@@ -160,7 +157,6 @@ class Model:
         return math.ceil(max(by_cpu, by_answers) / self.shape.workers)
 
     def _installations(self, rate: float, number: int) -> Layout | None:
-        """Returns so many installations that share the rate; None where one of them would be too large."""
         each, shape = rate / number, self.shape
         # One more than is needed, so that the loss of one is no overload.
         hosts = max(3, self._hosts(each) + 1)
@@ -189,7 +185,6 @@ class Model:
     # What it is full of first
 
     def elastic(self, layout: Layout, rate: float) -> Mapping[Elastic, float]:
-        """Returns the shares that are used of what the layout has, in each installation, at a rate of all of them."""
         each, shape = rate / layout.installations, self.shape
         workers = layout.hosts * shape.workers
         rows_us = each * self.row_us / layout.shards + self.batches_us(layout.hosts)
@@ -206,7 +201,7 @@ class Model:
         return used | {Elastic.CLICKHOUSE: rows_us / 1e6 / layout.shard_cores}
 
     def fixed(self, layout: Layout) -> Mapping[Fixed, float]:
-        """Returns the shares that are used of what may be used. Half of a shard is for batches, however small."""
+        """Returns the used shares of what may be used. Half of a shard is for batches, however small."""
         shape, largest = self.shape, layout.rate * self.mix.largest_project
         core, stores = shape.store_share * 1e6, self.measured.stores
         return {
@@ -218,14 +213,13 @@ class Model:
         }
 
     def ceilings(self, layout: Layout) -> dict[Elastic, float]:
-        """Returns the rate at which each part of the layout is wholly used, the lowest first."""
         idle, loaded = self.elastic(layout, 0.0), self.elastic(layout, 1.0)
         found = {one: max(0.0, 1 - idle[one]) / more for one in idle if (more := loaded[one] - idle[one]) > 0}
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
     def limits_of_an_installation(self, layout: Layout) -> dict[Fixed, float]:
-        """Returns the rate of an installation at which each is used up when its hosts grow with the rate, the lowest
-        first; of one project, that project's rate."""
+        """Returns the rate at which an installation uses up each of them when its hosts grow with the rate, lowest
+        first; for one project, that project's rate."""
         each, used = layout.rate / layout.installations, self.fixed(layout)
         project = layout.rate * self.mix.largest_project
         rates = {
@@ -238,7 +232,6 @@ class Model:
     # What it costs
 
     def dollars(self, layout: Layout, prices: Prices) -> dict[str, float]:
-        """Returns the dollars of a month by part."""
         each = layout.rate / layout.installations
         egress = layout.rate * self.mix.mean * MONTH_HOURS * 3600 * (self.mix.request_bytes + self.answer_bytes) / _GB
         parts = {
@@ -247,7 +240,6 @@ class Model:
         return parts | {"egress": egress * prices.egress_gb}
 
     def _needs(self, layout: Layout, each: float) -> dict[str, tuple[float, float, float]]:
-        """Returns the cores, and the GB of memory and of disk, by part of one installation."""
         shape, stored = self.shape, self.stored_gb(each) / 0.8
         if layout.single:
             return {"web": (shape.machine_cores, 2 * shape.machine_cores, 20), "ClickHouse": (0, 0, stored)}
@@ -269,7 +261,6 @@ class Model:
 
 
 def _server(cores: float) -> int:
-    """Returns the cores of the smallest server that has so many."""
     return next((size for size in _CORES if size >= cores), _CORES[-1])
 
 

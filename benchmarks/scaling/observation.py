@@ -1,4 +1,4 @@
-"""Runs one host and then several, idle and under the same load, so that their difference is what each host adds."""
+"""Runs one host and then several, idle and under the same load: their difference is what each host adds."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ _ANSWER_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The use of one host and of `hosts`; `scope_bytes` is Redis' memory of a session with a budget."""
-
     idle: tuple[Use, Use]
     loaded: tuple[Use, Use]
     scope_bytes: float
@@ -45,7 +43,7 @@ class Observed:
 
 def observe(hosts: int, rate: float, seconds: float, mix: Mix) -> Observed:
     """Watches idle hosts for `seconds`, and loaded ones for two thirds of them, one host and then all. Raises
-    RuntimeError or TimeoutError with the reason when something does not start or answer."""
+    RuntimeError or TimeoutError with the reason if something does not start or answer."""
     idle, loaded = [], []
     with (
         # The paths of Unix sockets have to be short.
@@ -93,7 +91,6 @@ def _idle(made: Installation, gauge: Meter, seconds: float) -> Use:
 
 
 def _scope_bytes(endpoint: Endpoint, redis_url: str) -> float:
-    """Sends a request in each of many sessions, and returns the bytes of what Redis keeps of a session's budget."""
     sessions = [f"session-{uuid.uuid4()}" for _ in range(_SESSIONS)]
     with closing(redis.Redis.from_url(redis_url)) as client:
         before = set(client.scan_iter("*:session:*", count=1000))

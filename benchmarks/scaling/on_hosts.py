@@ -1,5 +1,3 @@
-"""The part of `python -m benchmarks.scaling` that starts hosts here: it measures figures, and checks the model."""
-
 from __future__ import annotations
 
 import argparse
@@ -39,8 +37,6 @@ _HOSTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A section of `measured.toml`, and what measures figures of it."""
-
     section: str
     take: Callable[[Observed, Measured, str], Stores | Records]
 
@@ -54,8 +50,6 @@ _MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result: `check` is the table of the page, if it was asked for, and `text` all that was measured."""
-
     measured: Measured
     text: str
     check: dict[str, str]
@@ -81,7 +75,6 @@ def asked(options: argparse.Namespace) -> bool:
 
 
 def fault(options: argparse.Namespace) -> str:
-    """Returns what is wrong with the options, or nothing."""
     if options.hosts is not None and options.hosts < 2:
         return f"hosts has to be at least 2, since one host runs before, not {options.hosts}"
     if not (0 < options.load <= 1000 and 0 < options.watch <= 3600):
@@ -92,7 +85,6 @@ def fault(options: argparse.Namespace) -> str:
 
 
 def run(options: argparse.Namespace) -> Found:
-    """Raises one of FAILURES with the reason."""
     # SIGTERM acts like an interrupt: started processes are stopped on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     revision = run_step(["git", "-C", str(ROOT), "describe", "--always", "--dirty"])
@@ -116,7 +108,6 @@ def found(observed: Observed, options: argparse.Namespace, where: str) -> Found:
 
 
 def write(made: Found, options: argparse.Namespace) -> None:
-    """Puts the figures and the text where the options want them; the page's tables are the command's business."""
     for section in {_MEASURES[name].section for name in options.measure} if options.write_measured else ():
         figures.write(getattr(made.measured, section))
     if options.write_docs:

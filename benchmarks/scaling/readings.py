@@ -1,5 +1,3 @@
-"""Readings of an installation: the CPU that its processes have used, and the counters of its stores."""
-
 from __future__ import annotations
 
 import time
@@ -28,8 +26,6 @@ SELECT sum(blocks) FROM (
 
 
 class Part(StrEnum):
-    """The processes whose CPU is read together."""
-
     WEB = "web workers"
     SHIPPERS = "shippers"
     OTHERS = "other processes of the hosts"
@@ -39,8 +35,6 @@ class Part(StrEnum):
 
 
 class Count(StrEnum):
-    """The counters that a store raises as long as it runs."""
-
     TRANSACTIONS = "transactions"
     COMMANDS = "commands"
     REDIS_BYTES = "bytes to and from Redis"
@@ -48,8 +42,6 @@ class Count(StrEnum):
 
 
 class Level(StrEnum):
-    """The figures of a store at one moment."""
-
     POSTGRESQL = "connections to PostgreSQL"
     REDIS = "connections to Redis"
 
@@ -68,9 +60,6 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The use of `hosts` hosts in a window: CPU microseconds and counts a second, and the most connections that were
-    seen. `rate` is that of the requests."""
-
     hosts: int
     rate: float
     cpu: dict[Part, float]
@@ -79,7 +68,7 @@ class Use:
 
 
 def use(hosts: int, rate: float, readings: tuple[Reading, Reading]) -> Use:
-    """Raises RuntimeError when a process was replaced: what it had used is in no reading any more."""
+    """Raises RuntimeError if a process was replaced, whose use is in no reading."""
     before, after = readings
     if replaced := before.roles.items() ^ after.roles.items():
         raise RuntimeError(
@@ -154,8 +143,7 @@ class Meter:
 
 
 def _cpu(of: list[psutil.Process]) -> float:
-    """Returns the microseconds of processes and of those that they have waited for: a server of PostgreSQL lives as
-    long as its connection."""
+    """Includes processes they have waited for: a PostgreSQL server process lives as long as its connection."""
     ended = 0.0
     for process in of:
         with suppress(psutil.NoSuchProcess):

@@ -1,5 +1,3 @@
-"""The tables of docs/scaling.md."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +41,6 @@ REMEDIES: Mapping[Elastic | Fixed, str] = {
 def page(
     measured: Measured, prices: Prices, mix: Mix, shape: Shape, steps: Sequence[tuple[float, bool]] = STEPS
 ) -> dict[str, str]:
-    """Returns the tables by the name that their markers have in the page."""
     model = Model(measured, mix, shape)
     layouts = [model.plan(rate, single=single) for rate, single in steps]
     return {
@@ -213,7 +210,7 @@ def _figure(value: float) -> str:
 
 
 def _round(rate: float) -> str:
-    """Returns two digits of a rate: the model is not exact to more."""
+    """Keeps two digits: the model is not more exact."""
     return f"{float(f'{rate:.2g}'):,.0f}"
 
 

@@ -1,7 +1,7 @@
-"""Steady requests on every host, each with texts of its own: `python -m benchmarks.scaling.traffic PLANS` runs several
+"""Steady requests on every host, each with its own texts: `python -m benchmarks.scaling.traffic PLANS` runs several
 plans of the load driver in one process.
 
-It prints `start` and `stop` at the borders of the window that is measured, and last the results as JSON.
+It prints `start` and `stop` at the borders of the measured window, and last the results as JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 
 
 def plans(endpoints: Sequence[Endpoint], mix: Mix, rate: float, seconds: float) -> list[Plan]:
-    """Returns a plan for each kind of request on each host, which share the rate."""
     kinds = [
         (streams, prompts, share)
         for streams, of_streams in ((True, mix.streams), (False, 1 - mix.streams))
@@ -75,7 +74,7 @@ def _plan(endpoint: Endpoint, mix: Mix, rate: float, seconds: float, streams: bo
 def send(wanted: Sequence[Plan], at_border: Callable[[str], None]) -> float:
     """Returns the answers a second of all plans in their window, at whose borders `at_border` is called.
 
-    Raises RuntimeError when a request is not answered as it should be: it would not have cost what others do.
+    Raises RuntimeError for a wrong answer, which would not cost what others do.
     """
     command = [sys.executable, "-m", "benchmarks.scaling.traffic", json.dumps([asdict(plan) for plan in wanted])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as driver:
@@ -97,7 +96,7 @@ def send(wanted: Sequence[Plan], at_border: Callable[[str], None]) -> float:
 
 
 class _Speaker(Connection):
-    """Sends other words each time: the same ones again would cost the text indexes next to nothing."""
+    """Sends other words each time: repeated ones would cost the text indexes next to nothing."""
 
     requests: Iterator[Request]
 

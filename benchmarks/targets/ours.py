@@ -1,5 +1,3 @@
-"""This project's gateway: `manage.py serve` with everything on, in a folder of its own."""
-
 from __future__ import annotations
 
 import json
@@ -34,7 +32,6 @@ class Ours(Target):
 
     @property
     def source(self) -> Path:
-        """The project's folder to run."""
         return ROOT
 
     def version(self) -> str:
@@ -51,7 +48,6 @@ class Ours(Target):
         return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
 
     def _serve(self) -> tuple[int, dict[str, str]]:
-        """Starts the service; returns its port and its environment when it serves and ships."""
         port = processes.free_port()
         environment = {
             "HOST": "127.0.0.1",
@@ -86,25 +82,21 @@ class Ours(Target):
         return [process for process in super().serving() if process.pid in workers]
 
     def beside(self) -> dict[str, list[psutil.Process]]:
-        """Returns shipper, Redis, the ClickHouse engine and Celery, with what these started, and as `supervisor` the
-        rest."""
         workers = self._web_workers()
         found = {role: processes.tree(pid) for pid, role in self.roles().items() if pid not in workers}
         named = {one.pid for of_role in found.values() for one in of_role} | workers
         return {**found, "supervisor": [one for one in super().serving() if one.pid not in named]}
 
     def has_work_left(self) -> bool:
-        """Returns whether the spool has records that the store has not got yet."""
         return read_status(self.workspace / "var" / "spool").unshipped_bytes > 0
 
     def roles(self) -> dict[int, str]:
-        """Returns the roles of the processes that the supervisor watches, by their process ids."""
         files = (self.workspace / "var" / "run").glob("*.pid")
         # The file of a process that ends meanwhile is gone.
         return {int(pid): file.stem for file in files if (pid := run_files.read(file)) is not None}
 
     def process_of(self, role: str, *, seconds: float = _START_SECONDS) -> psutil.Process:
-        """Returns the process of the role. Raises TimeoutError, which names the role, when none starts in time.
+        """Raises TimeoutError, which names the role, if none starts in time.
 
         The supervisor writes the file of a new process a moment after its start, which is long on a busy machine.
         """
@@ -123,16 +115,12 @@ class Ours(Target):
 
 
 class OursTwice(Ours):
-    """The same gateway with two workers."""
-
     name: ClassVar[str] = "ours-2"
     label: ClassVar[str] = "Prompt Gateway, 2 workers"
     workers: ClassVar[int] = 2
 
 
 class OursAnthropic(Ours):
-    """The gateway with requests of the OpenAI dialect, translated to Anthropic's and back."""
-
     name: ClassVar[str] = "ours-anthropic"
     label: ClassVar[str] = "Prompt Gateway, anthropic"
     provider: ClassVar[str] = "anthropic"
@@ -141,8 +129,7 @@ class OursAnthropic(Ours):
 
 
 class OursPrompt(Ours):
-    """The gateway with a managed prompt of two variables, between whose versions a rollout decides, in place of the
-    system message."""
+    """A managed prompt of two variables replaces the system message; a rollout decides between its versions."""
 
     name: ClassVar[str] = "ours-prompt"
     label: ClassVar[str] = "Prompt Gateway, prompt and rollout"
@@ -159,8 +146,8 @@ class OursPrompt(Ours):
 
 
 class OursLimits(Ours):
-    """The gateway with every limit set and none of them near: those of project, session, API key and end user are
-    counted for each request."""
+    """Every limit is set and none is near: those of project, session, API key and end user are counted for each
+    request."""
 
     name: ClassVar[str] = "ours-limits"
     label: ClassVar[str] = "Prompt Gateway, all limits"
@@ -199,14 +186,12 @@ def add_integration(api: str, provider: str, base_url: str, headers: dict[str, s
 
 
 def begin_online_evaluation(api: str, headers: dict[str, str]) -> None:
-    """Has every answer be due to be scored by a rule. Requests must not notice it."""
     rule = {"name": "names the parcel", "kind": "contains", "definition": {"value": "parcel"}}
     evaluator = _post(f"{api}/evaluators", rule, headers)
     _post(f"{api}/online-evaluations", {"evaluator_id": evaluator["id"], "rate": 1}, headers)
 
 
 def set_limits(api: str, headers: dict[str, str]) -> None:
-    """Sets every limit of the project and of its one API key, none of them near."""
     limits = {
         "rate_limit_enabled": True,
         "rate_limit_rpm": 2_000_000_000,
@@ -232,14 +217,12 @@ def set_limits(api: str, headers: dict[str, str]) -> None:
 
 
 def add_prompt(api: str, name: str, text: str, headers: dict[str, str]) -> tuple[str, list[str]]:
-    """Makes a prompt with two versions of the text, of which the first is active; returns their ids."""
     config = _post(f"{api}/prompts/configs", {"name": name}, headers)["id"]
     versions = [_post(f"{api}/prompts/configs/{config}/versions", {"system_prompt": text}, headers) for _ in "12"]
     return config, [version["id"] for version in versions]
 
 
 def roll_out(api: str, name: str, text: str, headers: dict[str, str]) -> None:
-    """Makes a prompt of the text, between whose two versions a rollout decides by user."""
     config, versions = add_prompt(api, name, text, headers)
     body = {
         "config_id": config,

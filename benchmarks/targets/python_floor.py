@@ -1,4 +1,4 @@
-"""A proxy in Python that parses and decodes all that a gateway passes on, and does nothing else (`relay.py`)."""
+"""A Python proxy that parses and decodes all that a gateway passes on, and does nothing else (`relay.py`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The least that a gateway's work costs in Python: a proxy of protocols alone, which parses and decodes what it passes
-on, and does nothing else. It has no errors, limits, time-outs or records.
+"""The least that a gateway's work costs in Python: a proxy that parses and decodes what it passes on, and does nothing
+else. It has no errors, limits, time-outs or records.
 
 The command is `python relay.py PORT UPSTREAM_PORT`.
 """
@@ -25,8 +25,6 @@ _REQUEST = (
 
 
 class Upstream(asyncio.Protocol):
-    """A keep-alive connection to the mock, which serves one client at a time."""
-
     def __init__(self, idle: deque[Upstream]) -> None:
         self.client: Client | None = None
         self._idle = idle
@@ -77,8 +75,6 @@ class Upstream(asyncio.Protocol):
 
 
 class Client(asyncio.Protocol):
-    """A client's connection."""
-
     def __init__(self, upstream_port: int, idle: deque[Upstream]) -> None:
         self._upstream_port = upstream_port
         self._idle = idle
@@ -108,7 +104,7 @@ class Client(asyncio.Protocol):
             self._opening = asyncio.create_task(self._open(body))
 
     def end(self, body: bytes | None) -> None:
-        """Sends a whole answer, or the end of a stream for None."""
+        """None ends a stream."""
         if body is None:
             self.transport.write(b"0\r\n\r\n")
             return

@@ -1,5 +1,3 @@
-"""Rolter: the data plane of the Rust program that its wheel carries, with a virtual key and no stores."""
-
 from __future__ import annotations
 
 from typing import ClassVar

@@ -1,5 +1,5 @@
-"""SMG, a gateway for inference servers: the Rust program of its wheel in front of a provider of OpenAI's dialect,
-with a key and without a history of answers."""
+"""SMG, a gateway for inference servers: the Rust program in its wheel before a provider of OpenAI's dialect, with a key
+and without a history of answers."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ import uvloop
 
 
 class Side(asyncio.Protocol):
-    """One side of a spliced pair; bytes wait while the other side is not connected yet."""
-
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.other: Side | None = None
@@ -42,8 +40,6 @@ class Side(asyncio.Protocol):
 
 
 class Client(Side):
-    """The side that the client opened; it opens the other one."""
-
     def __init__(self, upstream_port: int) -> None:
         super().__init__()
         self._upstream_port = upstream_port

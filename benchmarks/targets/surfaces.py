@@ -10,8 +10,6 @@ from benchmarks.targets.ours import Ours
 
 
 class OursSurface(Ours):
-    """The gateway at the address of another protocol."""
-
     address: ClassVar[str]
 
     def start(self, mock_port: int) -> Endpoint:
@@ -25,8 +23,6 @@ class OursMessages(OursSurface):
 
 
 class OursResponses(OursSurface):
-    """A provider that has chat completions alone, in OpenAI's dialect."""
-
     name: ClassVar[str] = "ours-responses"
     label: ClassVar[str] = "Prompt Gateway, Responses translated"
     address: ClassVar[str] = "v1/responses"

@@ -51,7 +51,6 @@ class TensorZero(PythonPeer):
         return Endpoint(port, "/openai/v1/chat/completions", "tensorzero::model_name::mock")
 
     def _port(self) -> int:
-        """Returns the port, which the gateway picks itself and its launcher prints."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process is not None and self.process.poll() is None:
             found = re.search(r"listening http://[^:]+:(\d+)", self.log.read_text(errors="replace"))

@@ -1,5 +1,3 @@
-"""The embedded ClickHouse engine for a command: that of a running `manage.py serve`, else one of the command's own."""
-
 from __future__ import annotations
 
 import subprocess
@@ -22,7 +20,6 @@ _MANAGE = Path(settings.BASE_DIR) / "manage.py"
 
 @contextmanager
 def request_log_running() -> Iterator[None]:
-    """Has the request log's store answer. Raises BackupError when it does not."""
     if _answers():
         yield
         return

@@ -1,5 +1,3 @@
-"""The failures of backups."""
-
 from __future__ import annotations
 
 

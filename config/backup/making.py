@@ -1,7 +1,7 @@
-"""Makes a backup: first the request log, then the configuration.
+"""Backs up the request log first, then the configuration.
 
-In this order a deletion between the two is in the configuration, and is carried out again on the restored log. The
-configuration is read in one transaction that sees the database as of its beginning; nobody waits for it.
+In this order a deletion between the two is in the configuration, and is applied again to the restored log. The
+configuration is read in one snapshot transaction, which blocks nobody.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 
 
 def make_backup(place: Place, steps: Steps, *, secrets: bool, log: bool) -> Manifest:
-    """Makes a backup as a new folder in `place` and returns its manifest.
+    """Makes a backup in a new folder of `place`.
 
-    Raises BackupError, StorageError and the errors of the stores; what was written by then has no manifest.
+    Raises BackupError, StorageError and the errors of the stores; what was written until then has no manifest.
     """
     began_at = datetime.now(UTC)
     name = began_at.strftime(NAME_FORMAT)
@@ -61,7 +61,6 @@ def make_backup(place: Place, steps: Steps, *, secrets: bool, log: bool) -> Mani
 
 
 def remove_old(place: Place, keep: int, *, log: bool) -> list[str]:
-    """Removes all whole backups with a request log, or without one, but the newest `keep`; returns their names."""
     old = sorted(name for name, one in whole_backups(place).items() if (one.request_log is not None) == log)[:-keep]
     for name in old:
         place.remove(name)
@@ -69,7 +68,6 @@ def remove_old(place: Place, keep: int, *, log: bool) -> list[str]:
 
 
 def whole_backups(place: Place) -> dict[str, Manifest]:
-    """Returns the manifests in a place by the names of the backups. Raises BackupError for one that cannot be read."""
     found = {}
     for name in place.folders():
         folder = place.within(name)
@@ -102,7 +100,6 @@ def _save_configuration(folder: Place, steps: Steps, *, secrets: bool) -> list[S
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """Has the alias `backup` read the database as it is at the beginning, on a connection of its own."""
     own = connections["default"].copy(_ALIAS)
     # SQLite's other transactions here take the write lock when they begin.
     if own.vendor == "sqlite":

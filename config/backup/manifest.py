@@ -1,5 +1,3 @@
-"""The manifest of a backup: what it holds, of which versions and times, with a checksum of each file."""
-
 from __future__ import annotations
 
 import hashlib
@@ -18,8 +16,8 @@ _PIECE = 1 << 20
 
 
 class StoredFile(msgspec.Struct, frozen=True):
-    """A file of the backup: its name below the backup, its size in bytes, its SHA-256 in hexadecimal, and the rows of
-    a table."""
+    """A file of the backup: its name below the backup, size in bytes, SHA-256 in hexadecimal, and a table's number of
+    rows."""
 
     name: str
     bytes: int
@@ -28,8 +26,8 @@ class StoredFile(msgspec.Struct, frozen=True):
 
 
 class RequestLog(msgspec.Struct, frozen=True):
-    """The request log: the database it is of, the version of its ClickHouse, the numbers of the ledger of migrations,
-    and its archive, or the objects (name and bytes) that a server wrote to object storage itself."""
+    """The request log: its database, the version of ClickHouse, the numbers in the ledger of migrations, and its
+    archive, or the objects (name and bytes) that a server wrote to object storage itself."""
 
     database: str
     clickhouse: str
@@ -39,8 +37,7 @@ class RequestLog(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a backup holds. `migrations` are those of the SQL database by app; `secrets` tells whether encrypted secrets
-    are there."""
+    """`migrations` are those of the SQL database by app; `secrets` tells whether the backup has encrypted secrets."""
 
     name: str
     version: str
@@ -70,7 +67,6 @@ def to_json(manifest: Manifest) -> bytes:
 
 
 def read_manifest(text: bytes, address: str) -> Manifest:
-    """Returns the manifest. Raises BackupError for one that is torn, of another product or of a later version."""
     try:
         msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -94,7 +90,6 @@ def read_manifest(text: bytes, address: str) -> Manifest:
 
 
 def _names(manifest: Manifest) -> Iterator[str]:
-    """Yields the names of all files of a backup: a restore writes files of these names."""
     yield from (file.name for file in manifest.files)
     if manifest.request_log is not None:
         yield from manifest.request_log.objects
@@ -103,7 +98,6 @@ def _names(manifest: Manifest) -> Iterator[str]:
 
 
 def describe(file: Path, name: str, rows: int = 0) -> StoredFile:
-    """Returns the entry of a file that is to be stored as `name`."""
     digest = hashlib.sha256()
     with file.open("rb") as opened:
         while piece := opened.read(_PIECE):
@@ -112,7 +106,6 @@ def describe(file: Path, name: str, rows: int = 0) -> StoredFile:
 
 
 def check_file(file: Path, expected: StoredFile, address: str) -> None:
-    """Raises BackupError for a file that is not the one that was stored."""
     if not file.is_file():
         raise BackupError(f"{address}: {expected.name} is missing.")
     if file.stat().st_size != expected.bytes:

@@ -1,5 +1,3 @@
-"""The progress of a backup or a restore: a bar on a terminal, and a line for each finished step."""
-
 from __future__ import annotations
 
 import sys
@@ -13,20 +11,16 @@ from analytics.clickhouse.backup import Progress
 
 
 class Steps:
-    """Reports steps; `write` takes a line."""
-
     def __init__(self, write: Callable[[str], object]) -> None:
         self.write = write
 
     @contextmanager
     def rows(self, what: str, total: int | None = None) -> Iterator[Callable[[int], object]]:
-        """Yields the function that counts rows of a step."""
         with self._bar(what, "row", total) as bar:
             yield bar.update
 
     @contextmanager
     def bytes(self, what: str, total: int | None = None) -> Iterator[Callable[[Progress], None]]:
-        """Yields the function that shows how far ClickHouse is."""
         with self._bar(what, "B", total) as bar:
 
             def show(progress: Progress) -> None:

@@ -30,8 +30,8 @@ _RENEW_EVERY_SECONDS = 60.0
 
 
 def check_way(place: Place) -> None:
-    """Raises BackupError where ClickHouse can write neither to a disk that this host sees nor to the place itself, and
-    for several servers, whose parts of the log are not in one backup."""
+    """Raises BackupError if ClickHouse can write neither to a disk that this host sees nor to the place itself, and for
+    several servers, whose parts of the log are not in one backup."""
     if not mode().is_single:
         raise BackupError(
             f"CLICKHOUSE_MODE={settings.CLICKHOUSE_MODE}: this command backs the request log of one server up; use"
@@ -45,7 +45,6 @@ def check_way(place: Place) -> None:
 
 
 def save(place: Place, steps: Steps) -> RequestLog:
-    """Backs the request log up to `place`, the folder of this backup."""
     migrations = store.applied_migrations()
     schema.check_ledger(migrations)
     log = RequestLog(store.database(), store.version(), migrations)
@@ -63,10 +62,7 @@ def save(place: Place, steps: Steps) -> RequestLog:
 
 
 def load(place: Place, log: RequestLog, fetched: Path | None, steps: Steps) -> None:
-    """Restores the request log; `fetched` is its archive as a local file. The store is as it was if that fails.
-
-    Raises BackupError.
-    """
+    """`fetched` is the archive as a local file. Raises BackupError, and then leaves the store unchanged."""
     total = log.archive.bytes if log.archive else sum(log.objects.values())
     store.drop_tables()
     with _source(place, log, fetched) as source, steps.bytes("request log", total) as show:
@@ -85,7 +81,6 @@ def load(place: Place, log: RequestLog, fetched: Path | None, steps: Steps) -> N
 
 @contextmanager
 def _source(place: Place, log: RequestLog, fetched: Path | None) -> Iterator[str]:
-    """Yields the place that ClickHouse restores from: its disk, or a server's bucket."""
     if settings.CLICKHOUSE_BACKUP_DIR is None:
         yield _in_bucket(place, ARCHIVE if log.archive else OBJECTS)
         return
@@ -119,8 +114,6 @@ def _back_up(target: str, steps: Steps) -> None:
 
 
 class _Leases:
-    """The repair leases of all projects, renewed once a minute."""
-
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         ids = Project.objects.order_by("pk").values_list("pk", flat=True)
@@ -141,8 +134,8 @@ class _Leases:
 
 @contextmanager
 def _no_repairs() -> Iterator[_Leases]:
-    """Holds up deletions and repairs of figures, which move rows from table to table: a backup in the middle of one
-    would have the rows twice."""
+    """Holds up deletions and repairs of figures, which move rows between tables: a backup in between would have rows
+    twice."""
     with ExitStack() as stack:
         try:
             yield _Leases(stack)
@@ -152,7 +145,7 @@ def _no_repairs() -> Iterator[_Leases]:
 
 @contextmanager
 def _on_disk(folder: Path, suffix: str = ".tar") -> Iterator[tuple[str, Path]]:
-    """Yields a new name on ClickHouse's disk and where it is on this host; what is there is removed afterwards."""
+    """Yields a new name on ClickHouse's disk and its path on this host; removes the file afterwards."""
     name = f"{os.getpid()}-{os.urandom(6).hex()}{suffix}"
     file = folder / name
     try:

@@ -1,8 +1,8 @@
 """Restores a backup into empty stores.
 
-All that can be refused is refused before anything changes. The rows of the configuration are one transaction, within
-which the request log is restored too: if either fails, neither is there. Then the tables are brought to this version,
-and what was deleted in the meantime is deleted again. Until then the canary has everybody refuse to serve.
+All checks run before anything changes. The rows of the configuration are one transaction, in which the request log is
+restored too: if either fails, neither stays. Then the tables are migrated to this version, and later deletions are
+applied again. Until then the canary keeps every process from serving.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLOSED_AFTER = timedelta(days=2)
 
 
 class Restore:
-    """The restore of the backup `name` in `place`. Its methods raise BackupError and StorageError."""
+    """Restores the backup `name` in `place`. Methods raise BackupError and StorageError."""
 
     def __init__(self, place: Place, name: str, steps: Steps, *, log: bool) -> None:
         self._place, self._folder, self._steps = place, place.within(name), steps
@@ -58,7 +58,6 @@ class Restore:
         self._canary = ""
 
     def run(self) -> None:
-        """Restores the backup and returns when the installation may be served."""
         schema.check_versions(self.manifest, self._folder.address)
         _require_empty_database()
         with ExitStack() as stack:
@@ -77,7 +76,6 @@ class Restore:
                 raise BackupError(self._interrupted()) from None
 
     def _fetch(self, stored: Iterable[StoredFile], scratch: Path) -> dict[str, Path]:
-        """Returns the files, all of which are whole, by their names."""
         expected = list(stored)
         found = {}
         for file in expected:
@@ -97,7 +95,6 @@ class Restore:
         return None
 
     def _check_keys(self, files: dict[str, Path]) -> None:
-        """Raises BackupError when ENCRYPTION_KEYS cannot read the secrets of the backup."""
         name = file_of(EncryptionCanary)
         if name not in files:
             raise BackupError(f"{self._folder.address}: {manifests.NAME} lacks {name}.")
@@ -112,7 +109,6 @@ class Restore:
                 ) from None
 
     def _erased_since(self, scratch: Path) -> list[Tombstone]:
-        """Returns the deletions that other backups of this place know."""
         found = []
         name = file_of(Deletion)
         for other, manifest in whole_backups(self._place).items():
@@ -169,7 +165,6 @@ class Restore:
             raise
 
     def _interrupted(self) -> str:
-        """Returns what an interrupted restore has left: nothing, unless it was interrupted again."""
         if self._log is None or store.is_empty():
             return "Interrupted: both stores are without rows, as before. `manage.py restore` may be run again."
         return (
@@ -178,7 +173,6 @@ class Restore:
         )
 
     def _finish(self, erased: list[Tombstone]) -> None:
-        """Brings the tables to this version, and the request log to what was deleted and scored since."""
         call_command("migrate", interactive=False, verbosity=0)
         if self._log:
             migrate_analytics()
@@ -200,7 +194,6 @@ class Restore:
 
 
 def newest(place: Place) -> str:
-    """Returns the name of the newest whole backup with a request log, else of the newest whole one."""
     whole = whole_backups(place)
     with_log = [name for name, manifest in whole.items() if manifest.request_log]
     if not whole:
@@ -209,7 +202,6 @@ def newest(place: Place) -> str:
 
 
 def _require_empty_database() -> None:
-    """Raises BackupError for a database that an installation uses."""
     present = set(connection.introspection.table_names())
     for model in (Project, get_user_model()):
         if model._meta.db_table in present and model._base_manager.exists():

@@ -1,5 +1,3 @@
-"""The versions of the tables: which migrations a database has, and the models that belong to them."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -21,7 +19,6 @@ Node = tuple[str, str]
 
 
 def present_migrations() -> dict[str, list[str]]:
-    """Returns the migrations of the SQL database by app. Raises BackupError when they are not those of this version."""
     if missing := missing_migrations():
         raise BackupError(f"The SQL database lacks migrations, the first is {missing[0]}: run `manage.py migrate_all`.")
     loader = MigrationLoader(connections["default"])
@@ -51,7 +48,7 @@ def check_versions(manifest: Manifest, address: str) -> None:
 
 
 def check_ledger(numbers: Collection[int]) -> None:
-    """Raises BackupError for a request log that has only these migrations, and lacks some of this version."""
+    """Raises BackupError if a request log with these migrations lacks some of this version."""
     if missing := [one.name for one in load_migrations() if one.number not in numbers]:
         raise BackupError(
             f"The analytics store lacks migrations, the first is {missing[0]}: run `manage.py migrate_all`."
@@ -59,9 +56,9 @@ def check_ledger(numbers: Collection[int]) -> None:
 
 
 def make_tables(manifest: Manifest) -> Apps:
-    """Brings an empty SQL database to the migrations of the backup, and returns the models of that state.
+    """Migrates an empty SQL database to the backup's migrations, and returns the models of that state.
 
-    Raises BackupError for a database that is further already.
+    Raises BackupError if the database is further already.
     """
     with installation_lock("migrate"):
         executor = MigrationExecutor(connections["default"])
@@ -85,12 +82,10 @@ def _nodes(manifest: Manifest) -> set[Node]:
 
 
 def _knows(loader: MigrationLoader, node: Node) -> bool:
-    """Tells whether this version has the migration, by itself or as one of those that another replaces."""
     return node in loader.disk_migrations or any(node in one.replaces for one in loader.disk_migrations.values())
 
 
 def _last(loader: MigrationLoader, nodes: Iterable[Node]) -> list[Node]:
-    """Returns the migrations of which no other one of these depends."""
     chosen = set(nodes)
     children = loader.graph.node_map
     return sorted(node for node in chosen if not any(child.key in chosen for child in children[node].children))

@@ -1,4 +1,4 @@
-"""A folder for what is on its way, below VAR_DIR: a backup may be larger than the machine's /tmp."""
+"""Temporary folders below VAR_DIR: a backup may be larger than the machine's /tmp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from django.conf import settings
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yields an empty folder that only this user may enter, and removes it."""
     settings.VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="backup-", dir=settings.VAR_DIR) as folder:
         yield Path(folder)

@@ -1,8 +1,8 @@
-"""The tables of the SQL database as files: gzip, a first line with the columns, and a line of JSON for each row.
+"""The tables of the SQL database as files: gzip, a first line with the columns, then a line of JSON per row.
 
-The rows are the columns' own values and not objects of models: so a backup of an earlier version is read by the models
-of that version (Django's historical models), times keep their microseconds, and many-to-many relations, content types
-and permissions are tables as all others, with the ids that they have.
+Rows have the columns' own values, not model objects. So Django's historical models read a backup of an earlier version,
+times keep their microseconds, and many-to-many relations, content types and permissions are tables like all others,
+with their ids.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ _ROWS_AT_ONCE = 500
 
 
 def models_of(apps: Apps) -> list[type[Model]]:
-    """Returns the models whose tables are in a backup, in the order of their names."""
     found = apps.get_models(include_auto_created=True)
     kept = (model for model in found if model._meta.managed and model._meta.label not in _LEFT_OUT)
     return sorted(kept, key=lambda model: model._meta.label)
@@ -50,9 +49,9 @@ def file_of(model: type[Model]) -> str:
 
 
 def write_table(model: type[Model], file: Path, *, using: str, secrets: bool, count: Callable[[int], object]) -> int:
-    """Writes the rows in the order of their ids and returns their number.
+    """Writes the rows by id and returns their number.
 
-    Without `secrets` an encrypted column is empty; where it may not be, its row is left out.
+    Without `secrets` an encrypted column is empty; if it may not be, its row is left out.
     """
     columns = [column.attname for column in _columns(model)]
     hidden = () if secrets else getattr(model, "encrypted_fields", ())
@@ -70,9 +69,9 @@ def write_table(model: type[Model], file: Path, *, using: str, secrets: bool, co
 
 
 def read_table(model: type[Model], file: Path, *, using: str, count: Callable[[int], object]) -> int:
-    """Inserts the rows of a file and returns their number; no signal is sent and no column is filled in.
+    """Inserts a file's rows and returns their number; sends no signals and fills in no columns.
 
-    Raises BackupError with the line of what cannot be inserted.
+    Raises BackupError with the line that cannot be inserted.
     """
     name = file_of(model)
     fields = {field.attname: field for field in _columns(model)}
@@ -93,7 +92,6 @@ def read_table(model: type[Model], file: Path, *, using: str, count: Callable[[i
 
 
 def column_values(file: Path, name: str, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yields these columns of each row of the file `name`. Raises BackupError for a file that does not have them."""
     with _opened(file, name) as (columns, lines):
         places = [columns.index(column) for column in names]
         for line in lines:
@@ -103,8 +101,6 @@ def column_values(file: Path, name: str, *names: str) -> Iterator[tuple[Any, ...
 
 @contextmanager
 def _opened(file: Path, name: str) -> Iterator[tuple[list[str], Iterator[str]]]:
-    """Yields the columns of a file and the lines of its rows. Raises BackupError for what is no file of a table, also
-    for rows that whoever reads them cannot read."""
     try:
         with gzip.open(file, "rt", encoding="ascii") as lines:
             columns = json.loads(next(lines, "null"))
@@ -116,7 +112,7 @@ def _opened(file: Path, name: str) -> Iterator[tuple[list[str], Iterator[str]]]:
 
 
 def empty_tables(models: Iterable[type[Model]], *, using: str) -> None:
-    """Deletes all rows; within a transaction, whose end checks what points to them."""
+    """Deletes all rows. Call it in a transaction, whose end checks foreign keys."""
     connection = connections[using]
     with connection.cursor() as cursor:
         for model in models:
@@ -125,7 +121,7 @@ def empty_tables(models: Iterable[type[Model]], *, using: str) -> None:
 
 @contextmanager
 def _compressed(file: Path) -> Iterator[TextIO]:
-    """Opens a file for text. Without a name and a time of its own, the same rows make the same file."""
+    """Omits gzip's name and time, so that the same rows make the same file."""
     with (
         file.open("wb") as raw,
         gzip.GzipFile("", "wb", compresslevel=5, fileobj=raw, mtime=0) as packed,
@@ -139,7 +135,7 @@ def _columns(model: type[Model]) -> list[Any]:
 
 
 def _pages(model: type[Model], columns: Sequence[str], using: str) -> Iterator[list[tuple[Any, ...]]]:
-    """Yields the rows page by page, without a server-side cursor, which a pooler of connections would not allow."""
+    """Avoids server-side cursors, which a connection pooler would not allow."""
     key = columns.index(model._meta.pk.attname)
     rows, last = model._base_manager.using(using).order_by("pk"), None
     while True:

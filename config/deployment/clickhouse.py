@@ -1,5 +1,3 @@
-"""The analytics store: its servers, tables and clock. `serve` asks about the servers while it prepares the store."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

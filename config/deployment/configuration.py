@@ -1,5 +1,3 @@
-"""Settings of this host under which nobody should serve."""
-
 from __future__ import annotations
 
 import os

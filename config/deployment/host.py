@@ -1,5 +1,3 @@
-"""The disks of this host."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""The SQL database: who answers, its tables, what is encrypted in it, and its clock."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

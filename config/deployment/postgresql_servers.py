@@ -1,5 +1,3 @@
-"""What answers at DATABASE_URL: PostgreSQL itself, a pooler, an address with several servers behind it, a replica."""
-
 from __future__ import annotations
 
 import asyncio
@@ -37,7 +35,6 @@ _MAKES_TABLES = "SELECT has_schema_privilege(current_schema(), 'CREATE') AS it"
 
 
 def refuse() -> Iterator[Problem]:
-    """Yields what must not be served with. A server that is away is no part of it: other checks find that."""
     if connection.vendor != "postgresql":
         return
     with suppress(psycopg.OperationalError):
@@ -46,7 +43,6 @@ def refuse() -> Iterator[Problem]:
 
 
 def advise() -> Iterator[Problem]:
-    """Yields what is wrong with a pooler or a server that answers, and nothing about one that is away."""
     if connection.vendor != "postgresql":
         return
     with suppress(psycopg.OperationalError), _connect() as server:
@@ -66,7 +62,6 @@ def _connect(**options: str) -> psycopg.Connection[DictRow]:
 
 
 def _options() -> dict[str, Any]:
-    """Returns the options of Django's connections that are libpq's."""
     libpq = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
     return {name: value for name, value in connection.get_connection_params().items() if name in libpq}
 
@@ -77,7 +72,7 @@ def _row(server: psycopg.Connection[DictRow], sql: LiteralString, *values: objec
 
 
 def _read_only() -> Iterator[Problem]:
-    """Tells a server that takes no writes from one that is away, since libpq passes over both."""
+    """Distinguishes a read-only server from an unreachable one, since libpq passes over both."""
     try:
         _connect().close()
         return
@@ -108,7 +103,7 @@ def _rights(server: psycopg.Connection[DictRow]) -> Iterator[Problem]:
 
 
 def _pooler() -> Iterator[Problem]:
-    """Finds a pooler that lends no transaction, or not two at once, which a migration under its lock takes."""
+    """Finds a pooler that lends no transaction, or not two at once, which a migration under its lock needs."""
     try:
         with _connect() as first, first.transaction():
             first.execute("SELECT 1")
@@ -123,7 +118,6 @@ def _pooler() -> Iterator[Problem]:
 
 
 async def _begin_another() -> None:
-    """Begins a transaction. Raises TimeoutError."""
     async with asyncio.timeout(_SECONDS):
         async with await psycopg.AsyncConnection.connect(**_options()) as second:
             await second.execute("SELECT 1")

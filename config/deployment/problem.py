@@ -1,5 +1,3 @@
-"""What a check finds, and what several checks say."""
-
 from __future__ import annotations
 
 import time
@@ -11,15 +9,13 @@ _SKEW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem of the deployment; with `is_fatal` the host should not serve."""
-
     check: str
     message: str
     is_fatal: bool = True
 
 
 def skew(store: str, its_time: float) -> Iterator[Problem]:
-    """Yields a problem if this host's clock differs from a store's, whose time is Unix time in seconds."""
+    """Yields a problem if this host's clock differs from the store's `its_time`, in Unix seconds."""
     seconds = time.time() - its_time
     if abs(seconds) > _SKEW_SECONDS:
         yield Problem("clock", f"This host's clock is {seconds:+.0f} s off that of {store}.")

@@ -1,5 +1,3 @@
-"""Every Redis of this host: what kind of server it is, its user, its clock, and whether it keeps what it is given."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,13 +17,11 @@ def check() -> Iterator[Problem]:
 
 
 def refuse() -> Iterator[Problem]:
-    """Yields why limits or counts would be wrong, or tasks would not run, however long one waits."""
     for name, found in _looked_at(with_embedded=False):
         yield from (Problem("redis", f"{name}: {fault.message}") for fault in found.faults if fault.is_lasting)
 
 
 def _looked_at(*, with_embedded: bool = True) -> Iterator[tuple[str, Found]]:
-    """Yields what is found by each variable that names a Redis."""
     is_shared = settings.BROKER_REDIS_URL == settings.REDIS_URL
     if with_embedded or not settings.REDIS_IS_EMBEDDED:
         yield "REDIS_URL", look_at(settings.REDIS_URL, is_broker=is_shared)

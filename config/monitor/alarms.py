@@ -1,5 +1,3 @@
-"""Decides which notices operators get: one when an alarm begins and one when it ends, none when it flickers."""
-
 from __future__ import annotations
 
 import logging
@@ -18,7 +16,6 @@ Tell = Callable[[Alarm, bool], None]
 
 
 def active_alarms(found: HostState, subjects: Sequence[Subject]) -> list[Alarm]:
-    """Returns the alarms whose condition holds at the moment, before any waiting time."""
     return [*store_alarms(found.stores), *_of_subjects(found, subjects)]
 
 
@@ -37,7 +34,7 @@ class _Known:
 
 
 class Alarms:
-    """The alarms that operators have been notified of. Not safe for use by several threads."""
+    """The alarms that operators have been notified of. Not thread-safe."""
 
     def __init__(self, tell: Tell, *, clear_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._tell = tell
@@ -47,11 +44,9 @@ class Alarms:
 
     @property
     def notified(self) -> list[str]:
-        """Returns the texts of the alarms that operators were notified of and that are not over."""
         return [known.alarm.text for known in self._known.values() if known.is_notified]
 
     def resume(self, alarms: Iterable[Alarm]) -> None:
-        """Restores the alarms that operators were notified of before this process started."""
         now = self._clock()
         for alarm in alarms:
             self._known.setdefault(_key(alarm), _Known(alarm, now, now)).is_notified = True

@@ -1,6 +1,6 @@
 """Prometheus' text format for one host: the figures of all its processes together, from their latest reports.
 
-A scrape queries no store; figures that are not known are left out.
+A scrape queries no store; unknown figures are left out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _KNOWN: Sequence[Subject] = (*SUBJECTS, children_subject(dict), known_subject())
 
 
 class HostCollector(Collector):
-    """A Prometheus collector over the host's figures; with `project` only that project's."""
-
     def __init__(self, project: str | None = None) -> None:
         self._project = project
 
@@ -43,7 +41,7 @@ class HostCollector(Collector):
 
 
 def render(project: str | None = None) -> bytes:
-    """Returns the figures in Prometheus' text format. Blocks for some ten milliseconds of CPU time."""
+    """Takes some ten milliseconds of CPU time."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(HostCollector(project))
     return generate_latest(registry)

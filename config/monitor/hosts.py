@@ -1,5 +1,3 @@
-"""Reports this host to the others, and watches over them: a host that is lost cannot say so itself."""
-
 from __future__ import annotations
 
 import logging
@@ -15,7 +13,7 @@ from prometheus_client.core import Metric
 
 from analytics.shipper.spool_status import read_status
 from core.fleet import hosts, lease
-from core.processes.monitoring import Alarm, Found, Subject, gauge
+from core.processes.monitoring import IN_DATABASE, Alarm, Found, Subject, gauge
 from gateway.worker.monitoring import worker_states
 
 logger = logging.getLogger("config.hosts")
@@ -32,8 +30,6 @@ _NAME = "hosts"
 
 
 class Presence:
-    """This host among the others. `subject` is asked by the monitor; `leave` says that the host ends in order."""
-
     def __init__(self, children: Children) -> None:
         self._children = children
         self._instance = secrets.token_hex(8)
@@ -44,7 +40,7 @@ class Presence:
         self._has_left = False
 
     def subject(self) -> Subject:
-        return Subject(_NAME, self._ask, REPORT_SECONDS, _metrics, _alarms)
+        return Subject(_NAME, self._ask, REPORT_SECONDS, _metrics, _alarms, IN_DATABASE)
 
     def leave(self) -> None:
         if not self._has_reported:
@@ -59,14 +55,11 @@ class Presence:
             connection.close()
 
     def _ask(self) -> dict[str, Any]:
-        try:
-            before = {host.name: host for host in hosts.seen_hosts()}
-            with self._lock:
-                if not self._has_left:
-                    self._report()
-            held = lease.state(lease.BEAT)
-        finally:
-            connection.close()
+        before = {host.name: host for host in hosts.seen_hosts()}
+        with self._lock:
+            if not self._has_left:
+                self._report()
+        held = lease.state(lease.BEAT)
         own, name = before.get(settings.HOST_NAME), settings.HOST_NAME
         # Whoever has overwritten this process's last report runs beside it.
         is_shared = self._has_reported and own is not None and own.instance != self._instance
@@ -106,7 +99,6 @@ def _unshipped_bytes() -> int | None:
 
 
 def known_subject() -> Subject:
-    """Returns the subject for whoever only reads what a monitor has found."""
     return Subject(_NAME, dict, REPORT_SECONDS, _metrics, _alarms)
 
 

@@ -1,5 +1,3 @@
-"""The figures of a project for Prometheus in the OpenAPI document."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +14,6 @@ _OTHERWISE = {
 
 
 def add_metrics(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's hook that adds the path."""
     figures = {CONTENT_TYPE_LATEST: {"schema": {"type": "string", "contentMediaType": CONTENT_TYPE_LATEST}}}
     result["paths"]["/metrics"] = {
         "get": {

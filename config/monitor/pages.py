@@ -1,5 +1,3 @@
-"""The consumer of /metrics on the main port: a key gets the figures of its own project."""
-
 from __future__ import annotations
 
 import asyncio
@@ -21,8 +19,6 @@ _SCOPES = frozenset(scopes_of_operation("prometheusMetrics"))
 
 
 class Metrics(SharedConsumer):
-    """GET /metrics: answers with what the host's processes reported last; only the key may have to be looked up."""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reply = Reply(send, new_request_id())
         try:

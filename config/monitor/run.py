@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +14,7 @@ from wsgiref.simple_server import WSGIServer
 
 import msgspec
 from django.conf import settings
+from django.db import close_old_connections
 from prometheus_client import CollectorRegistry, start_http_server
 
 from config.monitor import state
@@ -32,9 +34,13 @@ _HANGING_SECONDS = 10.0
 
 
 @dataclass
-class _Answer:
-    """The latest answer of one subject. `began` is set while a question is under way; times are monotonic."""
+class _Question:
+    """A question with its latest answer. `began` is set while it is under way; times are monotonic."""
 
+    name: str
+    ask: Callable[[], dict[str, Any]]
+    seconds: float
+    due: float = 0.0
     found: dict[str, Any] | None = None
     answered: float = 0.0
     began: float | None = None
@@ -46,53 +52,66 @@ class _Answer:
 
 @dataclass
 class Monitor:
-    """The watching threads. `start` and `stop` wait for no subject, and no subject's failure ends the watch."""
-
     subjects: Sequence[Subject]
     alarms: Alarms
     notified_before: Callable[[], list[Alarm]]
-    _answers: dict[str, _Answer] = field(default_factory=dict)
+    _questions: dict[str, _Question] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
+    _has_news: threading.Event = field(default_factory=threading.Event)
     _publisher: threading.Thread | None = None
     _resumed: list[Alarm] = field(default_factory=list)
     _started_at: float = field(default_factory=time.time)
 
     def start(self) -> None:
         for name, ping in STORES.items():
-            self._begin(f"store.{name}", _timed(ping), STORE_SECONDS)
+            self._watch([_Question(f"store.{name}", _timed(ping), STORE_SECONDS)])
+        asked: defaultdict[str, list[_Question]] = defaultdict(list)
         for subject in self.subjects:
-            self._begin(subject.name, subject.ask, subject.seconds)
+            asked[subject.looks or subject.name].append(_Question(subject.name, subject.ask, subject.seconds))
+        for questions in asked.values():
+            self._watch(questions)
         keep_thread_running("monitor.resume", self._resume)
         self._publisher = keep_thread_running("monitor.publish", self._publish)
 
     def stop(self) -> None:
         self._stop.set()
+        self._has_news.set()
         if self._publisher is not None:
             self._publisher.join(_PUBLISH_SECONDS)
 
-    def _begin(self, name: str, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
-        answer = self._answers[name] = _Answer()
-        keep_thread_running(f"monitor.{name}", partial(self._watch, name, answer, ask, seconds))
+    def _watch(self, questions: Sequence[_Question]) -> None:
+        self._questions |= {one.name: one for one in questions}
+        keep_thread_running(f"monitor.{questions[0].name}", partial(self._keep_asking, questions))
 
-    def _watch(self, name: str, answer: _Answer, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
+    def _keep_asking(self, questions: Sequence[_Question]) -> None:
         while not self._stop.is_set():
-            answer.began = time.monotonic()
-            try:
-                answer.found = ask()
-            except Exception as error:
-                # The next question may succeed whatever failed now, so each change of state is logged once.
-                if not answer.failed:
-                    logger.warning("subject.failed name=%s error=%s", name, type(error).__name__)
-                answer.failed = True
-            else:
-                if answer.failed:
-                    logger.warning("subject.recovered name=%s", name)
-                answer.failed, answer.answered = False, time.monotonic()
-            answer.began = None
-            self._stop.wait(seconds)
+            now = time.monotonic()
+            for one in questions:
+                if one.due <= now:
+                    one.due = now + one.seconds
+                    self._ask(one)
+            self._has_news.set()
+            pause = min(one.due for one in questions) - time.monotonic()
+            self._stop.wait(max(pause, _PUBLISH_SECONDS))
+
+    def _ask(self, question: _Question) -> None:
+        question.began = time.monotonic()
+        try:
+            question.found = question.ask()
+        except Exception as error:
+            # The next question may succeed whatever failed now, so each change of state is logged once.
+            if not question.failed:
+                logger.warning("subject.failed name=%s error=%s", question.name, type(error).__name__)
+            question.failed = True
+        else:
+            if question.failed:
+                logger.warning("subject.recovered name=%s", question.name)
+            question.failed, question.answered = False, time.monotonic()
+        finally:
+            close_old_connections()
+        question.began = None
 
     def _resume(self) -> None:
-        """Restores the alarms of an earlier process on this host as soon as the database can be read."""
         while not self._stop.is_set():
             try:
                 self._resumed = self.notified_before()
@@ -110,11 +129,14 @@ class Monitor:
             except Exception:
                 # This thread alone sends notices, so no exception may end it.
                 logger.exception("monitor.failed")
+            # A pause after the first news lets others join it. A store that hangs brings none, so the wait is bounded.
+            self._has_news.wait(STORE_SECONDS)
             if self._stop.wait(_PUBLISH_SECONDS):
                 notice.close()
                 return
 
     def _news(self) -> bytes:
+        self._has_news.clear()
         found = self.state()
         resumed, self._resumed = self._resumed, []
         self.alarms.resume(resumed)
@@ -130,24 +152,24 @@ class Monitor:
             stores={
                 name: _store(answer, now)
                 for name in STORES
-                if (answer := self._answers[f"store.{name}"]).answered or answer.failed or answer.is_hanging(now)
+                if (answer := self._questions[f"store.{name}"]).answered or answer.failed or answer.is_hanging(now)
             },
             found={
                 subject.name: answer.found
                 for subject in self.subjects
-                if (answer := self._answers[subject.name]).found is not None
+                if (answer := self._questions[subject.name]).found is not None
             },
             ages={
                 subject.name: now - answer.answered
                 for subject in self.subjects
-                if (answer := self._answers[subject.name]).answered
+                if (answer := self._questions[subject.name]).answered
             },
         )
 
 
-def _store(answer: _Answer, now: float) -> dict[str, Any]:
-    up = not answer.failed and not answer.is_hanging(now)
-    return {"up": up, "seconds": (answer.found or {}).get("seconds", 0.0)}
+def _store(question: _Question, now: float) -> dict[str, Any]:
+    up = not question.failed and not question.is_hanging(now)
+    return {"up": up, "seconds": (question.found or {}).get("seconds", 0.0)}
 
 
 def _timed(ping: Callable[[], None]) -> Callable[[], dict[str, Any]]:
@@ -160,8 +182,6 @@ def _timed(ping: Callable[[], None]) -> Callable[[], dict[str, Any]]:
 
 
 class Endpoint:
-    """An HTTP server in threads of its own. Raises OSError when the address is taken."""
-
     def __init__(self, host: str, port: int) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(HostCollector())
@@ -178,16 +198,13 @@ class Endpoint:
 
 
 class HostMonitor:
-    """The monitor of a host: call `listen`, then `start` once the tables exist, and `stop` at the end."""
-
     def __init__(self, *own: Subject) -> None:
-        """`own` are the subjects of the process in which the monitor runs."""
         self._own = own
         self._endpoint: Endpoint | None = None
         self._monitor: Monitor | None = None
 
     def listen(self) -> str | None:
-        """Returns the address of `/metrics`, or None without METRICS_PORT. Raises OSError when the address is taken."""
+        """Returns the address of `/metrics`, or None without METRICS_PORT. Raises OSError if the address is taken."""
         if settings.METRICS_PORT is None:
             return None
         self._endpoint = Endpoint(settings.METRICS_HOST, settings.METRICS_PORT)

@@ -32,7 +32,7 @@ def writer() -> NoticeWriter:
 
 
 def read_host() -> HostState | None:
-    """Returns the host state, or None when no monitor of this version runs on the host."""
+    """Returns None if no monitor of this version runs on the host."""
     notice: Notice | None = read_notice(notices_dir(), HOST)
     if notice is None or not notice.is_alive:
         return None

@@ -1,5 +1,3 @@
-"""The list of all subjects that the monitor watches, from every app."""
-
 from __future__ import annotations
 
 import os
@@ -12,7 +10,7 @@ from prometheus_client.core import Metric
 
 from analytics.monitoring import EVALUATIONS, SPOOL, TRACE_EXPORT, ping_store
 from config.disks import disks
-from core.processes.monitoring import SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
+from core.processes.monitoring import ON_DISK, SECRETS, TASKS, Alarm, Found, Subject, gauge, ping_database
 from gateway.shadow.monitoring import SHADOWS
 from gateway.worker.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
@@ -20,7 +18,6 @@ from rollouts.monitoring import ROLLOUTS
 # The seconds that a store is unreachable before its alarm begins, and reachable before the alarm ends.
 _AWAY_SECONDS = 30.0
 _DOWN_SECONDS = 60.0
-_DISK = "disk"
 
 Children = Callable[[], Mapping[str, tuple[bool, int]]]
 
@@ -33,7 +30,6 @@ STORE_SECONDS = 5.0
 
 
 def _disks() -> dict[str, Any]:
-    """Returns the room for VAR_DIR, and in `elsewhere` that for folders on file systems of their own, by name."""
     elsewhere = {name: _room(folder) for name, folder in disks().items() if name != "VAR_DIR"}
     return {**_room(settings.VAR_DIR), "elsewhere": elsewhere}
 
@@ -61,16 +57,14 @@ def _disk_alarms(found: Found) -> Iterable[Alarm]:
             yield Alarm("disk_low", f"{room['free_bytes'] // 2**20} MiB are left for {folder}.", folder)
 
 
-DISK = Subject(_DISK, _disks, 2.0, _disk_metrics, _disk_alarms)
+DISK = Subject("disk", _disks, 5.0, _disk_metrics, _disk_alarms, ON_DISK)
 
 
 def children_subject(children: Children) -> Subject:
-    """Returns the subject of `serve`'s child processes: whether each runs, and how often it was restarted."""
-
     def ask() -> dict[str, Any]:
         return {role: [is_up, restarts] for role, (is_up, restarts) in children().items()}
 
-    return Subject("children", ask, 1.0, _child_metrics, _child_alarms)
+    return Subject("children", ask, 5.0, _child_metrics, _child_alarms)
 
 
 def _child_metrics(found: Found) -> Iterable[Metric]:

@@ -1,5 +1,3 @@
-"""Settings of the in-app agent: the time limits of its chats. Its other limits are in `agent/worker/limits.py`."""
-
 from __future__ import annotations
 
 from config import env

@@ -1,6 +1,3 @@
-"""Settings of analytics: the ClickHouse server at CLICKHOUSE_URL, else the engine that `manage.py serve` runs on this
-VAR_DIR; limits of OTLP requests, retention, the gateway's own spans, and their export."""
-
 from __future__ import annotations
 
 from analytics.clickhouse.topology.mode import PATTERN

@@ -1,4 +1,4 @@
-"""Django's own settings. One file per subsystem beside this one; every value comes from a typed environment reader."""
+"""Django's own settings. Each subsystem has its own file; every value comes from a typed environment reader."""
 
 from __future__ import annotations
 

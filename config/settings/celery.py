@@ -1,5 +1,3 @@
-"""Celery: broker in Redis, no result backend, JSON only."""
-
 from __future__ import annotations
 
 from celery.schedules import crontab
@@ -46,35 +44,20 @@ CELERY_BEAT_SCHEDULER = "config.supervisor.beat:LeasedScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # A task expires before its next run is due: a worker that was away runs the same check once, not many times.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
-    # Each hour that has closed is looked at once, however often this runs.
-    "watch-rollouts": {"task": "rollouts.watch", "schedule": 300.0, "options": {"expires": 290}},
-    # The nightly comparison runs after midnight UTC, when the records of the day before have arrived.
-    "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
-    "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
-    "watch-budgets": {"task": "gateway.watch_budgets", "schedule": 30.0, "options": {"expires": 25}},
+    # After midnight UTC, when the records of the day before have arrived.
+    "nightly": {"task": "gateway.nightly", "schedule": crontab(hour=2, minute=17)},
     "check-alerts": {"task": "gateway.check_alerts", "schedule": 30.0, "options": {"expires": 25}},
     "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 5.0, "options": {"expires": 4}},
-    # The argument is the minutes to look back: usually the newest requests, then slow ones, then missed ones.
-    "score-verdicts": {"task": "gateway.score_verdicts", "schedule": 30.0, "args": (15,), "options": {"expires": 25}},
-    "score-late-verdicts": {"task": "gateway.score_verdicts", "schedule": 900.0, "args": (360,)},
-    "score-missed-verdicts": {
-        "task": "gateway.score_verdicts",
-        "schedule": crontab(hour=3, minute=37),
-        "args": (10080,),
-    },
+    "score-verdicts": {"task": "gateway.score_verdicts", "schedule": 30.0, "options": {"expires": 25}},
     # A new integration's models are known within a minute; a list is read again every hour.
     "refresh-model-lists": {
         "task": "integrations.refresh_model_lists",
         "schedule": 60.0,
         "options": {"expires": 55},
     },
-    # A new experiment begins at once; this takes up those whose worker died or that waited for room in the limits.
-    "run-experiments": {"task": "gateway.run_experiments", "schedule": 10.0, "options": {"expires": 9}},
-    "follow-shadows": {"task": "gateway.follow_shadows", "schedule": 10.0, "options": {"expires": 9}},
-    "score-labelled": {"task": "gateway.score_labelled", "schedule": 300.0, "options": {"expires": 290}},
     # A minute of the request log is sampled when it is complete, and what is due is judged at once.
-    "sample-answers": {"task": "analytics.sample_answers", "schedule": 10.0, "options": {"expires": 9}},
-    "fill-label-queues": {"task": "analytics.fill_label_queues", "schedule": 30.0, "options": {"expires": 25}},
-    "judge-answers": {"task": "gateway.judge_answers", "schedule": 5.0, "options": {"expires": 4}},
-    "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
+    "follow-log": {"task": "gateway.follow_log", "schedule": 10.0, "options": {"expires": 9}},
+    # A new experiment begins at once; this takes up those whose worker died or that waited for room in the limits.
+    "judge": {"task": "gateway.judge", "schedule": 5.0, "options": {"expires": 4}},
+    "score-labelled": {"task": "gateway.score_labelled", "schedule": 300.0, "options": {"expires": 290}},
 }

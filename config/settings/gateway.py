@@ -1,5 +1,3 @@
-"""Settings of the gateway: where it listens, its time limits, and which addresses it may reach."""
-
 from __future__ import annotations
 
 from config import env

@@ -1,5 +1,3 @@
-"""Settings of integrations: limits on files that requests name by address, and the price catalogs."""
-
 from __future__ import annotations
 
 from celery.schedules import crontab

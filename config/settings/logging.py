@@ -11,7 +11,7 @@ _LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Removes the traceback of Django's security warnings, which anyone can cause; the warning itself is kept."""
+    """Removes the traceback of Django's security warnings, which anyone can cause; the warning itself stays."""
     if record.name.startswith("django.security"):
         record.exc_info = None
     return True

@@ -1,6 +1,3 @@
-"""Settings of monitoring: where metrics are served, the thresholds of alarms, who is notified, and through which mail
-server. Without EMAIL_HOST no mail is sent."""
-
 from __future__ import annotations
 
 from config import env

@@ -1,5 +1,3 @@
-"""The OpenAPI document: `api/schema/`, and the pages `api/docs/` and `api/redoc/` that show it."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Protection of the HTML pages: the content security policy, and the limit of failed logins."""
-
 from __future__ import annotations
 
 from datetime import timedelta

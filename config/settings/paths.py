@@ -1,5 +1,3 @@
-"""Paths of the project and of its data."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -14,7 +12,7 @@ RUN_DIR = VAR_DIR / "run"
 
 
 def announced_address(service: str) -> str | None:
-    """Returns the address that `manage.py serve` wrote for an embedded service; None when none runs on this VAR_DIR."""
+    """Returns the address that `manage.py serve` wrote for an embedded service; None if none runs on this VAR_DIR."""
     try:
         return (RUN_DIR / f"{service}.url").read_text(encoding="utf-8").strip() or None
     except (FileNotFoundError, NotADirectoryError):

@@ -1,5 +1,3 @@
-"""Redis: the server at REDIS_URL, else the one that `manage.py serve` runs on this VAR_DIR."""
-
 from __future__ import annotations
 
 import hashlib
@@ -16,7 +14,7 @@ _MAX_SOCKET_PATH = 103
 
 
 def _embedded_socket() -> Path:
-    """Returns the socket of the embedded Redis, known before the server runs, so that other commands find it."""
+    """Returns the embedded Redis' socket, known before the server runs, so that other commands find it."""
     socket = RUN_DIR / "redis.sock"
     if len(os.fsencode(socket)) <= _MAX_SOCKET_PATH:
         return socket

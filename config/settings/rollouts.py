@@ -1,5 +1,3 @@
-"""Settings of rollouts: when a minute counts as closed."""
-
 from __future__ import annotations
 
 from config import env

@@ -1,4 +1,5 @@
-"""Secrets from the environment; otherwise they are generated once and kept in VAR_DIR, readable by their owner only.
+"""Secrets come from the environment; otherwise they are generated once and kept in VAR_DIR, readable by their owner
+only.
 
 Beside a database server no secret is generated: other hosts would not have it, and could not read what was encrypted.
 """
@@ -19,8 +20,7 @@ _HAS_SERVER = DATABASES["default"]["ENGINE"].endswith(".postgresql")
 
 
 def _stored_secret(name: str, made: str) -> str:
-    """Returns the content of VAR_DIR/secrets/`name`, which `made` fills when the file is new. Safe when two processes
-    start.
+    """Returns the content of VAR_DIR/secrets/`name`; a new file gets `made`. Safe if two processes start at once.
 
     Raises InvalidVariable beside a database server, where no secret is generated.
     """

@@ -1,5 +1,3 @@
-"""Settings of signing in to the pages: OpenID providers with the rights of their groups, and logins with a password."""
-
 from __future__ import annotations
 
 import json
@@ -72,7 +70,6 @@ def _groups(variable: str) -> Mapping[str, GroupRights]:
 
 
 def _group_rights(given: Any) -> GroupRights:
-    """Raises ValueError for a role that there is not, and AttributeError for what is no object."""
     if given == _SUPERUSER:
         return GroupRights(is_superuser=True)
     return GroupRights(roles={project: Role(role) for project, role in given.items()})

@@ -1,5 +1,3 @@
-"""The test suite: the same settings, faster password hashing; addresses come from `tests/plugin.py`."""
-
 from __future__ import annotations
 
 from config.settings.base import *  # noqa: F403

@@ -1,5 +1,3 @@
-"""Limits on what a peer sends before it is authenticated: the size of a request's head, and its pace."""
-
 from __future__ import annotations
 
 from config import env

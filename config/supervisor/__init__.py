@@ -1,1 +1,0 @@
-"""`manage.py serve`: the processes of one machine, started, watched and stopped in order."""

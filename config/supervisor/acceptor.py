@@ -1,9 +1,10 @@
-"""Accepts connections one at a time and with a short pause when a worker has many, so that workers share a socket
-evenly.
+"""Accepts some connections at a time, with a short pause when a worker has many: workers share a socket evenly.
 
-A server that accepts until the queue is empty, as asyncio's and uvloop's do, hands all of a burst to whichever worker
-woke first: of 64 connections one of two workers got between 0 and 25. A socket per worker (SO_REUSEPORT) would share
-evenly too, but leave the connections in a dead worker's queue waiting for its successor.
+A server that accepts until the queue is empty, as asyncio's and uvloop's do, hands a whole burst to the worker that
+woke first: of 64 connections one of two workers got between 0 and 25. A server that accepts one in each turn of its
+loop lets the last of a burst wait for as many turns, and a turn is long under load. So a worker accepts in proportion
+to its open connections. A socket per worker (SO_REUSEPORT) would share evenly too, but leave the connections in a dead
+worker's queue waiting for its successor.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from config.web.refusals import WorkerFullError, as_bytes
 logger = logging.getLogger("config.web")
 
 _EXHAUSTED_PAUSE_SECONDS = 0.5
+# For each so many open connections, a worker accepts one more in a turn: more would share a burst less evenly.
+_OPEN_FOR_ONE_MORE = 4
 # The pause of a worker with this many connections in seconds: another worker gets time to accept first.
 _MODEST_CONNECTIONS = 8
 _MODEST_PAUSE_SECONDS = 0.001
@@ -29,8 +32,7 @@ _REFUSED_SECONDS = 1.0
 
 
 class Acceptor:
-    """Accepts connections on a socket; `connections` returns how many are open. Beyond `max_connections`, clients get
-    503."""
+    """`connections` returns how many connections are open. Beyond `max_connections`, clients get 503."""
 
     def __init__(
         self,
@@ -52,7 +54,6 @@ class Acceptor:
         self._resume()
 
     def close(self) -> None:
-        """Stops accepting connections."""
         if self._listening.fileno() >= 0:
             self._loop.remove_reader(self._listening.fileno())
             self._listening.close()
@@ -68,26 +69,35 @@ class Acceptor:
         self._loop.call_later(seconds, self._resume)
 
     def _accept(self) -> None:
+        has = self._connections()
+        room = self._max_connections - has - len(self._opening)
+        for _ in range(min(1 + has // _OPEN_FOR_ONE_MORE, max(room, 1))):
+            if not self._accept_one():
+                return
+        if has >= _MODEST_CONNECTIONS:
+            self._pause(_MODEST_PAUSE_SECONDS)
+
+    def _accept_one(self) -> bool:
+        """Returns False if there is none, or no room for one."""
         try:
             connection, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # Another worker accepted the connection first, or the client has left.
+            return False  # Another worker accepted the connection first, or the client has left.
         except OSError as error:
             # The process is out of file descriptors: the socket stays readable, so retrying would only waste CPU time.
             logger.error("connection.refused error=%s", error.strerror)
             self._pause(_EXHAUSTED_PAUSE_SECONDS)
-            return
+            return False
         connection.setblocking(False)
         if self._full():
             self._refuse(connection)
             self._pause(_FULL_PAUSE_SECONDS)
-            return
+            return False
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opening = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, connection))
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
-        if self._connections() >= _MODEST_CONNECTIONS:
-            self._pause(_MODEST_PAUSE_SECONDS)
+        return True
 
     def _full(self) -> bool:
         is_full = self._connections() >= self._max_connections

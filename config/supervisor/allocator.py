@@ -1,5 +1,3 @@
-"""Bounds what the C allocator (glibc's) keeps of the memory that a process has freed."""
-
 from __future__ import annotations
 
 import asyncio
@@ -23,7 +21,7 @@ _OPTIONS = (
 
 
 def return_freed_memory() -> None:
-    """Sets the bounds for this process and all that are forked from it; does nothing where the allocator has none."""
+    """Sets the bounds for this process and all its forks; does nothing with another allocator."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for option, value in _OPTIONS:
@@ -33,8 +31,8 @@ def return_freed_memory() -> None:
 class Trimming:
     """Returns the free memory between used blocks, which the bounds do not reach, after a process has held much.
 
-    One look each two seconds reads one short file. A trim takes milliseconds, and follows only when more than
-    `_SPARE_BYTES` beyond the memory of the start are resident and that has changed since the last trim.
+    It reads one short file every two seconds. A trim takes milliseconds, and follows only if resident memory exceeds
+    that of the start by more than `_SPARE_BYTES` and has changed since the last trim.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -55,7 +53,6 @@ class Trimming:
 
 
 def _resident_bytes() -> int:
-    """Returns the resident memory of this process, 0 where the system has no such file."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
     except OSError:

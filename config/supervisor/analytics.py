@@ -1,5 +1,4 @@
-"""Brings the analytics store up to this version, in the background and for as long as that takes: the gateway serves
-meanwhile, and its records wait in the spool."""
+"""Migrates the analytics store in the background: the gateway serves meanwhile, and its records wait in the spool."""
 
 from __future__ import annotations
 
@@ -30,16 +29,14 @@ _HOPELESS = (AnalyticsSchemaError, ImproperlyConfigured)
 
 
 class AnalyticsPreparation:
-    """The preparation of the store's tables; with `migrate` False it waits for the one who makes them."""
-
     def __init__(self, *, migrate: bool) -> None:
         self._work = migrator.migrate if migrate else schema.check_analytics
         # Why the latest attempt failed; empty before the first failure, and once the tables are there.
         self._problem = ""
 
     async def look(self, engines: Iterable[asyncio.Future[None]]) -> None:
-        """Looks at a store that may be there, so that one which no wait makes fit is refused before the SQL database is
-        changed. Raises CommandError. A store that does not answer is looked at when it does."""
+        """Refuses an unfit store before the SQL database is changed. Raises CommandError. A store that does not answer
+        is checked once it does."""
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
                 await asyncio.gather(*(asyncio.shield(started) for started in engines))
@@ -52,7 +49,7 @@ class AnalyticsPreparation:
             self._note(error)
 
     async def prepare(self) -> None:
-        """Returns when the store has the tables of this version. Raises CommandError when no wait makes it fit."""
+        """Returns once the store has this version's tables. Raises CommandError if waiting cannot make it fit."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -69,14 +66,12 @@ class AnalyticsPreparation:
         logger.info("analytics.prepared")
 
     def subject(self) -> Subject:
-        """Returns the subject by which the monitor tells operators of tables that stay missing."""
-        return Subject("preparation", self._state, 1.0, alarms=_alarms)
+        return Subject("preparation", self._state, 5.0, alarms=_alarms)
 
     def _state(self) -> dict[str, Any]:
         return {"problem": self._problem}
 
     def _note(self, error: Exception) -> None:
-        """Logs each problem once, and an unexpected one with its traceback."""
         is_foreseen = isinstance(error, (ApplicationError, CommandError))
         problem = str(error) if is_foreseen else type(error).__name__
         if problem != self._problem:

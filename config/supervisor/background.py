@@ -1,5 +1,3 @@
-"""Child processes without an address: shipper, exporter and Celery, which are ready as soon as they run."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Runs blocking functions in threads that the end of the process does not wait for.
+"""Runs blocking functions in threads that the process does not join at its end.
 
-`asyncio.to_thread` has its threads joined at the end: a stop during a migration of hours would take those hours.
+`asyncio.to_thread` joins its threads: a stop during a migration of hours would take those hours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def in_background(function: Callable[[], T]) -> T:
-    """Returns or raises what `function` does. A caller that is cancelled leaves the function running."""
+    """A cancelled caller leaves the function running."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

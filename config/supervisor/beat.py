@@ -1,8 +1,10 @@
-"""A scheduler for Celery beat that may run on every host: one schedules, and another takes over when it is gone.
+"""A Celery beat scheduler that may run on every host: one schedules, and another takes over when it is gone.
 
-Who holds the lease `beat` (`core.fleet.lease`) schedules. When each task ran last is in the database too, and a task is
-sent only by whoever has claimed its run there: even a process that was stopped, and wakes up believing in a lease that
-it has lost, sends nothing twice. While the database is away nothing is scheduled: every task would need it.
+The holder of the lease `beat` (`core.fleet.lease`) schedules. The database has each task's last run, and a task is sent
+only by the process that claimed its run there: even a suspended process that wakes up with a lost lease sends nothing
+twice. While the database is unreachable nothing is scheduled: every task would need it.
+
+A task with a question (`core.fleet.schedule.sent_if`) is sent only while it has something to do.
 """
 
 from __future__ import annotations
@@ -28,8 +30,7 @@ _MARGIN_SECONDS = 2.0
 
 
 class LeasedScheduler(Scheduler):
-    """Celery's scheduler with its state in the database. A broker that refuses (MISCONF, OOM, READONLY) or is
-    unreachable is logged once instead of with every task."""
+    """A broker that refuses (MISCONF, OOM, READONLY) or is unreachable is logged once instead of with every task."""
 
     # A lease that ends is taken within this time and that of asking for it.
     max_interval = 1
@@ -45,7 +46,6 @@ class LeasedScheduler(Scheduler):
 
     @property
     def holds(self) -> bool:
-        """Whether this process schedules."""
         return time.monotonic() < self._held_until
 
     def tick(self, *args: Any, **options: Any) -> float:
@@ -58,7 +58,7 @@ class LeasedScheduler(Scheduler):
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         # Celery has noted in the schedule that the task runs now, and knows nothing of other hosts.
         runs_at = self.schedule[entry.name].last_run_at
-        if not self._claims(entry.name, runs_at):
+        if not self._is_due(entry.task) or not self._claims(entry.name, runs_at):
             return
         try:
             self.apply_async(entry, producer=producer, advance=False)
@@ -98,13 +98,26 @@ class LeasedScheduler(Scheduler):
             logger.info("beat.holds host=%s" if takes else "beat.lost host=%s", settings.HOST_NAME)
 
     def _take_over(self) -> None:
-        """Goes on from the runs of whoever scheduled before."""
         self._ran = schedule.last_runs()
         for name, entry in self.schedule.items():
             if name in self._ran:
                 # A clock that was ahead has left runs in the future, which would keep the task from running until then.
                 entry.last_run_at = min(self._ran[name], entry.default_now())
         self._heap = None
+
+    def _is_due(self, task: str) -> bool:
+        known = self.app.tasks.get(task)
+        if known is None:
+            return True
+        try:
+            close_old_connections()
+            return schedule.is_due(known.run)
+        except _UNAVAILABLE as error:
+            self._note(error)
+            return False
+        except Exception:
+            # The task itself fails with it, which is logged and counted; here it would end beat.
+            return True
 
     def _claims(self, name: str, at: Any) -> bool:
         try:

@@ -1,9 +1,8 @@
 """Celery's worker with beat in one process.
 
-`celery -A config worker --beat` runs beat in a forked process, which outlives a worker that is killed, and whose own
-end the worker does not notice: then nothing is scheduled, and no supervisor has anything to restart. Here beat is a
-thread, with which the process ends. Tasks run in threads too, because the ClickHouse client and its engine do not
-survive a fork.
+`celery -A config worker --beat` runs beat in a forked process, which outlives a killed worker, and whose death the
+worker does not notice: then nothing is scheduled, and no supervisor can restart it. Here beat is a thread, and the
+process ends with it. Tasks run in threads too, because the ClickHouse client and its engine do not survive a fork.
 """
 
 from __future__ import annotations
@@ -46,13 +45,15 @@ def main(concurrency: int = CONCURRENCY) -> None:
         quiet=True,
         without_gossip=True,
         without_mingle=True,
+        # An event every two seconds, to which nobody listens.
+        without_heartbeat=True,
     )
     worker.start()
     sys.exit(worker.exitcode)
 
 
 def _end_with(beat: threading.Thread) -> None:
-    """Ends the worker when its beat has died, so that whoever supervises the process starts both again."""
+    """Ends the worker when its beat has died, so that the supervisor starts both again."""
     default_hook = threading.excepthook
 
     def ended(failure: threading.ExceptHookArgs) -> None:

@@ -1,5 +1,3 @@
-"""One child process: started, announced when ready, restarted when it dies, and stopped within a time limit."""
-
 from __future__ import annotations
 
 import asyncio
@@ -29,12 +27,12 @@ _START_SECONDS = 120.0
 
 
 class StartError(Exception):
-    """Raised when a child that is vital does not become ready on the first start."""
+    pass
 
 
 class Service:
-    """A service that runs as a child process. `role` names its log lines and VAR_DIR/run/<role>.pid; a service with a
-    higher `niceness` leaves the processor to the others where there is not enough for all."""
+    """`role` names its log lines and VAR_DIR/run/<role>.pid; a higher `niceness` yields a scarce processor to the
+    others."""
 
     role: str = ""
     niceness: int = 0
@@ -43,22 +41,19 @@ class Service:
     stop_seconds: float = 10.0
 
     def program(self) -> Program:
-        """Returns what the next start runs."""
         raise NotImplementedError
 
     async def ready(self) -> None:
-        """Returns when the service is ready and its address announced; cancelled when its process ends."""
+        """Returns once the service is ready and its address announced; cancelled when its process ends."""
 
     def ended(self) -> None:
         """Called when the service's process has ended for any reason, before it is restarted."""
 
     async def finished(self) -> None:
-        """Returns when the service has no work left and may be stopped; cancelled after `stop_seconds`."""
+        """Returns once the service has no work left and may be stopped; cancelled after `stop_seconds`."""
 
 
 class Child:
-    """A child process. `launch()` starts it; `started` is done at its first readiness or first failure."""
-
     def __init__(self, service: Service, processes: Processes, *, run_dir: Path) -> None:
         self.service = service
         self._processes = processes
@@ -71,14 +66,13 @@ class Child:
 
     @property
     def is_up(self) -> bool:
-        """Returns whether the process runs, ready or not."""
         return self._process is not None and self._process.is_running
 
     def launch(self) -> None:
         self._keeper = keep_running(f"child.{self.service.role}", self._keep)
 
     async def stop(self, *, force: asyncio.Event) -> None:
-        """Sends SIGTERM when the service has finished, then SIGKILL; each wait ends after the service's `stop_seconds`
+        """Sends SIGTERM once the service has finished, then SIGKILL; each wait ends after the service's `stop_seconds`
         or when `force` is set. Never raises, so that the children after it are stopped too."""
         if self._keeper is None:
             return
@@ -96,7 +90,6 @@ class Child:
             logger.error("child.stop_failed role=%s error=%s", self.service.role, _message(error))
 
     def restart(self) -> None:
-        """Has the process end in order, after which another takes its place."""
         if self._process is not None and self._process.is_running:
             self._process.terminate()
 
@@ -106,7 +99,6 @@ class Child:
             self._process.send(signal.SIGHUP)
 
     def announce(self) -> None:
-        """Writes the file of the process id again, after a successor that did not start has taken it away."""
         if self._process is not None and self._process.is_running:
             with suppress(OSError):
                 run_files.write(self._pid_file, str(self._process.pid))
@@ -168,14 +160,13 @@ class Child:
         return code
 
     async def _watch_readiness(self, pid: int) -> None:
-        """Writes the pid and the address of the child; files that a full disk refuses are written later."""
         await self._once_there_is_room(lambda: self._write_pid(pid))
         await self._once_there_is_room(self.service.ready)
         if not self.started.done():
             self.started.set_result(None)
 
     def _remove_pid(self, pid: int) -> None:
-        """Removes the file unless it is a successor's, which was started before this process ended."""
+        """Keeps the file of a successor that was started before this process ended."""
         if run_files.read(self._pid_file) == str(pid):
             self._pid_file.unlink(missing_ok=True)
 
@@ -196,14 +187,13 @@ class Child:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Waits for `seconds`, or until the child is asked to stop."""
         waiting = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
 
 
 async def all_started(children: list[Child]) -> None:
-    """Raises StartError when one of them fails, or is not ready in time."""
+    """Raises StartError if a child fails or is not ready in time."""
     try:
         async with asyncio.timeout(_START_SECONDS):
             await asyncio.gather(*(asyncio.shield(child.started) for child in children))
@@ -213,7 +203,6 @@ async def all_started(children: list[Child]) -> None:
 
 
 def _message(error: BaseException | None) -> str:
-    """Returns one line for the log: the system's message, or else the type of the error."""
     return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 

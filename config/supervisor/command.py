@@ -1,5 +1,3 @@
-"""Runs a command of `manage.py` in a process that was forked, with all that the command line does around it."""
-
 from __future__ import annotations
 
 import sys

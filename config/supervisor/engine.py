@@ -1,4 +1,4 @@
-"""The embedded ClickHouse engine, with a loopback port and a password that are new with each start."""
+"""The embedded ClickHouse engine; each start gets a new loopback port and password."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from config.supervisor.processes import Program, command
 
 
 class AnalyticsEngine(Service):
-    """The engine as a child process, which writes its address and password to `clickhouse.url` in `run_dir`. Only this
-    user can read the file; neither a command line nor an environment holds the password."""
+    """Writes the engine's address and password to `clickhouse.url` in `run_dir`, which only this user can read; neither
+    a command line nor an environment holds the password."""
 
     role = "engine"
     is_vital = False

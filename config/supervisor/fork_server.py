@@ -1,9 +1,9 @@
 """The fork server: the first process of `serve`, from which all others are forked.
 
-It imports the application once, before its first fork. Its children share the memory of the imported modules and start
-within milliseconds; a child that has died is replaced by another fork of the same process. So that every fork is as
-good as a new process, the fork server opens nothing and runs nothing: it has one thread, no event loop, no connection
-and no file but the socket to the supervisor, which is its first child and requests what to run.
+It imports the application once. Its children share the memory of the imported modules and start within milliseconds; a
+dead child is replaced by another fork of the same process. So that every fork is as good as a new process, the fork
+server opens nothing and runs nothing: it has one thread, no event loop, no connection, and no file but the socket to
+the supervisor. That is its first child, and requests what to run and what to import.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def split() -> socket.socket:
     """Forks the supervisor, and returns in it the socket for its requests.
 
-    The calling process becomes the fork server. It reports each SIGTERM and SIGINT to the supervisor by the socket, and
-    ends with its exit code, by SystemExit. So does a program that is forked from it, once it has run: the caller must
-    hold nothing that only one process may release.
+    The calling process becomes the fork server. It reports SIGTERM and SIGINT to the supervisor by the socket, and ends
+    with its exit code, by SystemExit. So does a program that is forked from it, once it has run: the caller must hold
+    nothing that only one process may release.
     """
     ours, theirs = socket.socketpair()
     parent = os.getpid()
-    # The collector writes into the head of each object that it looks at, and so would unshare the page.
-    gc.freeze()
+    _keep_shared()
     supervisor = _fork()
     if supervisor == 0:
         ours.close()
@@ -74,7 +73,6 @@ class _ForkServer:
             signal.signal(number, _ignore)
 
     def serve(self) -> int:
-        """Answers requests until the supervisor ends, kills what it left, and returns its exit code."""
         listened: list[Any] = [self._woken, self._requests]
         # A child that ended before there was a handler wakes nobody, so the first look comes before the first wait.
         while (code := self._reap()) is None:
@@ -95,7 +93,6 @@ class _ForkServer:
                         self._send({"signal": number})
 
     def _reap(self) -> int | None:
-        """Reports to the supervisor which children have ended. Returns its own exit code if it has."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -119,7 +116,6 @@ class _ForkServer:
                 os.killpg(pid, signal.SIGKILL)
 
     def _handle_request(self) -> bool:
-        """Executes one request. Returns False at the end of all requests."""
         line, descriptors = _receive(self._requests)
         if not line:
             return False
@@ -127,14 +123,17 @@ class _ForkServer:
         if "secrets" in request:
             secrets_reload.apply(request["secrets"])
             self._send({})
-            return True
-        self._start(request, descriptors)
+        elif "modules" in request:
+            import_modules(request["modules"])
+            _keep_shared()
+            self._send({})
+        else:
+            self._start(request, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         return True
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        """Forks a process and sends its process id, or the error. The fork runs its program and does not return."""
         parent = os.getpid()
         try:
             pid = _fork()
@@ -157,7 +156,6 @@ class _ForkServer:
 
 
 def _receive(requests: socket.socket) -> tuple[bytes, list[int]]:
-    """Returns the next line, and the descriptors that came with it; there is one request at a time."""
     line, descriptors = b"", list[int]()
     while not line.endswith(b"\n"):
         data, more, _, _ = socket.recv_fds(requests, _READ_BYTES, _MAX_DESCRIPTORS)
@@ -169,10 +167,10 @@ def _receive(requests: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def import_modules(modules: Sequence[str]) -> None:
-    """Imports modules for all later forks. What fails here fails again in the process that needs it, which logs why.
+    """Imports modules for all later forks. A failing import fails again in the process that needs it, which logs why.
 
-    What imports leave as garbage is kept: a collection would free blocks all over the pages, and each fork would copy
-    the pages in which it fills the gaps.
+    Garbage of the imports is kept: a collection would free blocks all over the pages, and each fork would copy the
+    pages in which it fills the gaps.
     """
     for module in modules:
         try:
@@ -181,9 +179,14 @@ def import_modules(modules: Sequence[str]) -> None:
             logger.warning("module.not_imported module=%s error=%s", module, type(error).__name__)
 
 
+def _keep_shared() -> None:
+    """The collector writes into the head of each object that it looks at, and so would unshare the page."""
+    gc.freeze()
+
+
 def _fork() -> int:
-    """Forks, and gives the child the usual signal handlers before any signal can reach it: the fork server's would
-    make a stop of the whole service out of a stop of this child."""
+    """Gives the child default signal handlers before any signal can reach it: with the fork server's, a stop of this
+    child would stop the whole service."""
     _flush()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, *_SIGNALS))
     try:
@@ -200,7 +203,6 @@ def _fork() -> int:
 
 
 def _begin(parent: int, role: str, output: int | None = None) -> None:
-    """Makes a fork a process of its own: a session, a name, and with `output` other standard streams."""
     # Ctrl-C in a terminal reaches the fork server alone; the supervisor stops its children in order.
     os.setsid()
     _end_with(parent)
@@ -218,7 +220,6 @@ def _begin(parent: int, role: str, output: int | None = None) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Has the kernel kill this process when the fork server ends (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # The parent died before the kernel was asked to watch it.
@@ -226,7 +227,6 @@ def _end_with(parent: int) -> None:
 
 
 def _yield_to_others(niceness: int) -> None:
-    """Leaves the processor to processes of a lower niceness where there is not enough for all."""
     if not niceness:
         return
     os.nice(niceness)
@@ -237,13 +237,11 @@ def _yield_to_others(niceness: int) -> None:
 
 
 def _name(role: str) -> None:
-    """Shows the role in `top` and `ps -o comm`: all forks have the command line of `serve`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, role.encode()[:15])
 
 
 def _run(function: str | None, descriptors: list[int], arguments: list[str]) -> NoReturn:
-    """Calls `module:function`, and ends the process when it returns; without a function, executes the arguments."""
     if function is None:
         # Python ignores SIGPIPE and programs inherit that, so this one gets the usual handling back.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -254,11 +252,11 @@ def _run(function: str | None, descriptors: list[int], arguments: list[str]) -> 
 
 
 def _flush() -> None:
-    """Empties the buffers of the standard streams: a fork would write its copy once more."""
+    """Flushes the standard streams: a fork would write its copy of the buffers again."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # Nobody reads it any more; that ends no service.
             stream.flush()
 
 
 def _ignore(number: int, _: FrameType | None) -> None:
-    """Does nothing. A signal without a handler would not be written to the pipe, or would end the process."""
+    """Does nothing. Without a handler the signal would not be written to the pipe, or would end the process."""

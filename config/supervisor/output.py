@@ -1,5 +1,3 @@
-"""Forwards the child processes' output to standard error: each line behind the name of the child, or as JSON."""
-
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +9,6 @@ _READ_BYTES = 65536
 
 
 async def forward_lines(stream: asyncio.StreamReader, role: str) -> None:
-    """Copies lines until the end of `stream`. Lines may have any length; the last one need not end in a newline."""
     rest = b""
     while data := await stream.read(_READ_BYTES):
         *lines, rest = (rest + data).split(b"\n")

@@ -1,15 +1,16 @@
 """Prepares the stores before a process serves: tables, keys, a first project, prices.
 
-This runs in a process of its own, which ends with it: the supervisor stays as long as the service, and would keep the
-memory of migrations and price lists.
+It runs in a process that ends with it: the supervisor lives as long as the service, and would keep the memory of
+migrations and price lists.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -74,27 +75,37 @@ def _leads_nowhere(stream: TextIO) -> bool:
 Show = Callable[[Welcome], bool]
 
 
-async def prepare(processes: Processes, base_url: str, *, migrate: bool) -> None:
-    """Prepares the stores in a process of its own, which a caller that is cancelled leaves running.
+async def prepare(
+    processes: Processes, base_url: str, *, migrate: bool, looking: Awaitable[None], modules: Sequence[str]
+) -> None:
+    """Prepares the SQL database in a process of its own, which a cancelled caller leaves running, once `looking` has
+    found nothing. The process is forked before: from then on the fork server imports the modules.
 
     Raises CommandError for what an operator has to change, and StartError for any other failure, whose traceback that
     process has printed.
     """
-    reading, refused = os.pipe()
+    (reading, refused), (looked, begin) = os.pipe(), os.pipe()
     with os.fdopen(reading, encoding="utf-8") as refusal:
         try:
-            program = Program([base_url, *(["migrate"] if migrate else [])], f"{__name__}:main", [refused])
-            code = await processes.run("preparation", program)
+            program = Program([base_url, *(["migrate"] if migrate else [])], f"{__name__}:main", [refused, looked])
+            ended = await processes.run("preparation", program)
+            importing = asyncio.create_task(processes.import_modules(modules))
+            await looking
+            os.write(begin, b"\n")
+            await importing
+            code = await ended
         finally:
-            os.close(refused)
+            for descriptor in (refused, looked, begin):
+                os.close(descriptor)
         if message := refusal.read():
             raise CommandError(message)
     if code:
         raise StartError(f"the preparation of the stores ended with exit code {code}")
 
 
-def main(refused: int, base_url: str, *migrate: str) -> None:
-    """Prepares the stores, and writes to the descriptor `refused` why an operator has to change something first."""
+def main(refused: int, looked: int, base_url: str, *migrate: str) -> None:
+    if not os.read(looked, 1):
+        sys.exit(1)  # The service does not start.
     try:
         prepare_database(base_url, show, migrate=bool(migrate))
     except CommandError as error:
@@ -103,10 +114,10 @@ def main(refused: int, base_url: str, *migrate: str) -> None:
 
 
 def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
-    """Refuses stores that cannot be served with, migrates the SQL database, checks the encryption keys, and makes the
-    first project and the shipped prices.
+    """Refuses unfit stores, migrates the SQL database, checks the encryption keys, and makes the first project and the
+    shipped prices.
 
-    Of several hosts one does this at a time, so that one of them shows the key, before anything that takes long. Raises
+    One host at a time does this, so that one of them shows the key, before anything that takes long. Raises
     CommandError.
     """
     try:

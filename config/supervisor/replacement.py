@@ -1,5 +1,3 @@
-"""Replaces the processes of `serve` by ones that read other secrets, and back again when one of them does not start."""
-
 from __future__ import annotations
 
 import asyncio
@@ -14,8 +12,8 @@ _LEAVE_SECONDS = 3.0
 
 
 class Replacement:
-    """`web` are the workers, to which `launch` adds one; `others` are children that may be away for a moment. `force`
-    cuts the end of a former worker short."""
+    """`launch` adds a worker to `web`; `others` are children that may be away for a moment. `force` cuts the end of a
+    former worker short."""
 
     def __init__(
         self,
@@ -30,20 +28,19 @@ class Replacement:
         self._force = force
 
     def restarts(self) -> Mapping[Child, int]:
-        """Returns how often each child was restarted until now, for `replace_back`."""
         return {child: child.restarts for child in (*self._web, *self._others())}
 
     async def replace(self) -> None:
         """Replaces web workers one by one, each by one that serves before the former ends, then restarts the others.
-        Raises StartError when a worker does not start, and leaves the rest as it is."""
+        Raises StartError if a worker does not start, and leaves the rest unchanged."""
         for former in list(self._web):
             await self._replace(former)
         for child in self._others():
             child.restart()
 
     async def replace_back(self, before: Mapping[Child, int]) -> None:
-        """Replaces what was started since `before`, also in place of what died. A worker that does not start now either
-        is restarted until it does."""
+        """Replaces what was started since `before`, also in place of what died. A worker that fails again is restarted
+        until it starts."""
         newer = [child for child, restarts in self.restarts().items() if before.get(child) != restarts]
         for child in newer:
             if child not in self._web:

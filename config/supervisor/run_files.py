@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(file: Path, text: str) -> None:
-    """Replaces a file as a whole. Raises OSError when the disk has no room, and leaves the file as it was."""
+    """Replaces a file atomically. Raises OSError if the disk is full, and leaves the file unchanged."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         draft.write_text(f"{text}\n", encoding="utf-8")
@@ -26,7 +26,6 @@ def read(file: Path) -> str | None:
 
 
 def remove_all(folder: Path) -> None:
-    """Removes the files that a supervisor that was killed left behind."""
     for pattern in ("*.url", "*.pid", "*.port"):
         for file in folder.glob(pattern):
             with suppress(OSError):

@@ -1,5 +1,3 @@
-"""Migrates the tables of both stores, or only checks them (`serve --no-migrate`). Blocks."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +15,7 @@ def migrate_database() -> None:
 
 
 def check_database() -> None:
-    """Waits for another process that migrates. Raises CommandError when migrations are still missing."""
+    """Waits for another process that migrates. Raises CommandError if migrations are still missing."""
 
     def wait() -> None:
         with installation_lock("migrate"):
@@ -27,7 +25,7 @@ def check_database() -> None:
 
 
 def check_analytics() -> None:
-    """Waits for another migrator. Raises CommandError when migrations are still missing, and the store's errors."""
+    """Waits for another migrator. Raises CommandError if migrations are still missing, and the store's errors."""
     _check("analytics store", migrator.missing_migrations, lease.wait_for_migrators)
 
 

@@ -1,5 +1,3 @@
-"""Tries new secrets in a process of its own, before the processes that serve are replaced by ones that have them."""
-
 from __future__ import annotations
 
 from django.db import DatabaseError, InterfaceError
@@ -8,7 +6,6 @@ from core.encryption.canary import WrongKeysError, check_canary
 
 
 def main() -> None:
-    """Ends with exit code 1 and a sentence unless the database answers and the keys are the installation's."""
     try:
         check_canary()
     except WrongKeysError as error:

@@ -1,5 +1,3 @@
-"""The supervisor starts stores, tables, web workers and background processes, and stops them in reverse order."""
-
 from __future__ import annotations
 
 import asyncio
@@ -8,29 +6,33 @@ import os
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
+from analytics.trace_export.need import wait_until_needed
 from config.monitor.hosts import Presence
 from config.monitor.run import HostMonitor
 from config.monitor.subjects import children_subject
-from config.supervisor import polling, preparation, run_files, web
+from config.supervisor import preparation, run_files, web
 from config.supervisor.analytics import AnalyticsPreparation
 from config.supervisor.background import CeleryWorker, Exporter, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.engine import AnalyticsEngine
-from config.supervisor.processes import Processes, Program, command
+from config.supervisor.processes import Processes
 from config.supervisor.redis import RedisServer
 from config.supervisor.renewal import Renewal
 from config.supervisor.replacement import Replacement
+from config.supervisor.sandbox import Sandbox
+from core.processes.background_tasks import keep_running
 
 logger = logging.getLogger("config.supervisor")
 
 _LEAVE_SECONDS = 3.0
-# What is imported before the first fork, so that all processes share it.
+# What is imported while the stores are prepared, on another processor, before the processes that share it are forked.
 IMPORTED = (
     "config.asgi",
     "config.supervisor.web_worker",
@@ -41,32 +43,9 @@ IMPORTED = (
 )
 
 
-class PortService(Service):
-    """A `manage.py` command with `--port` and `--port-file`. `url` is the address to announce, with `{port}` in it."""
-
-    def __init__(self, *, role: str, arguments: list[str], announced_as: str, url: str, run_dir: Path) -> None:
-        self.role = role
-        self._arguments = arguments
-        self._url = url
-        self._url_file = run_dir / f"{announced_as}.url"
-        self._port_file = run_dir / f"{role}.port"
-        self._port = 0
-
-    def program(self) -> Program:
-        # A restarted child asks for its former port, so that clients that know the address still find it. A start that
-        # fails before readiness forgets the port, so that a port that was taken meanwhile blocks no restart.
-        port, self._port = self._port, 0
-        self._port_file.unlink(missing_ok=True)
-        return command(*self._arguments, "--port", str(port), "--port-file", str(self._port_file))
-
-    async def ready(self) -> None:
-        self._port = await polling.port_written(self._port_file)
-        run_files.write(self._url_file, self._url.format(port=self._port))
-
-
 class Supervisor:
-    """Starts, watches and stops all processes of `serve`, asking the fork server by `requests`. `announce(base_url)` is
-    called once the gateway serves. `without` names parts that run elsewhere; `migrate` False only checks the tables."""
+    """`requests` leads to the fork server. `announce(base_url)` is called once the gateway serves. `without` names
+    parts that run elsewhere; `migrate` False only checks the tables."""
 
     def __init__(
         self,
@@ -104,16 +83,17 @@ class Supervisor:
         self._renewal = Renewal(self._processes, replacement)
         self._analytics = AnalyticsPreparation(migrate=migrate)
         self._sql_prepared = asyncio.Event()
+        self._sandbox: Sandbox | None = None
+        self._exporting: asyncio.Task[None] | None = None
         self._presence = Presence(self._children)
         self._monitor = HostMonitor(
             children_subject(self._children), self._analytics.subject(), self._presence.subject()
         )
 
     async def run(self) -> None:
-        """Runs until SIGTERM or SIGINT. A second signal cuts the wait of PRESTOP_SECONDS short, or the drain if that is
-        over.
+        """Runs until SIGTERM or SIGINT. A second signal cuts the wait of PRESTOP_SECONDS short, or the drain after it.
 
-        Raises StartError when a vital child fails to start, and CommandError for stores that no wait makes fit.
+        Raises StartError if a vital child fails to start, and CommandError for stores that waiting cannot make fit.
         """
         try:
             await self._unless_stopped(self._start())
@@ -147,17 +127,17 @@ class Supervisor:
         if settings.REDIS_IS_EMBEDDED:
             self._launch(self._embedded_redis(), self._redis)
         engines = [] if settings.CLICKHOUSE_URL else [self._launch(self._engine(), self._stores)]
-        sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
+        if settings.SANDBOX:
+            self._offer_sandbox()
         shipping = asyncio.create_task(self._start_shipper(engines))
         try:
-            if may_have_store:
-                await self._analytics.look(engine.started for engine in engines)
-            await self._start_web(sandboxes)
+            await self._prepare(engines, may_have_store=may_have_store)
+            await self._start_web()
             self._monitor.start()
             run_files.write(self._run_dir / "gateway.url", self._base_url)
             self._announce(self._base_url)
             if "exporter" not in self._without:
-                self._launch(Exporter(niceness=settings.BACKGROUND_NICENESS), self._exporter)
+                self._exporting = keep_running("supervisor.exporter", self._start_exporter)
             # Celery starts last, because no other process waits for it and it would slow down the start.
             if "celery" not in self._without:
                 self._launch(CeleryWorker(), self._celery)
@@ -165,25 +145,35 @@ class Supervisor:
         finally:
             shipping.cancel()
 
-    async def _start_web(self, sandboxes: list[Child]) -> None:
+    async def _prepare(self, engines: list[Child], *, may_have_store: bool) -> None:
         await all_started(self._redis)
+        looking = self._analytics.look(engine.started for engine in engines) if may_have_store else asyncio.sleep(0)
         # The wait has no time limit, because another host's migration may take long.
-        await preparation.prepare(self._processes, self._base_url, migrate=self._migrate)
+        await preparation.prepare(
+            self._processes, self._base_url, migrate=self._migrate, looking=looking, modules=IMPORTED
+        )
         self._sql_prepared.set()
-        await all_started(sandboxes)
+
+    async def _start_web(self) -> None:
         for number in range(1, settings.WEB_WORKERS + 1):
             worker = web.WebWorker(number, self._listening, self._prestop_seen, drain_seconds=settings.DRAIN_SECONDS)
             self._launch(worker, self._web)
         await all_started(self._web)
 
     async def _start_shipper(self, engines: list[Child]) -> None:
-        """Starts the shipper once the analytics store is there with its tables. Nothing else waits for either. They
-        are made once the SQL database is known to fit."""
+        """Starts the shipper once the analytics store has its tables, which are made once the SQL database is known to
+        fit. Nothing else waits for either."""
         await self._sql_prepared.wait()
         await asyncio.gather(*(asyncio.shield(engine.started) for engine in engines))
         await self._analytics.prepare()
         if "shipper" not in self._without:
             self._launch(Shipper(spool_dir=settings.SPOOL_DIR, niceness=settings.BACKGROUND_NICENESS), self._shipper)
+
+    async def _start_exporter(self) -> None:
+        """A collector that answers slowly must not hold up the shipper, so this is a process of its own, where there is
+        anything to export."""
+        await in_background(partial(wait_until_needed, settings.SPOOL_DIR))
+        self._launch(Exporter(niceness=settings.BACKGROUND_NICENESS), self._exporter)
 
     def _show_figures(self) -> None:
         try:
@@ -212,14 +202,10 @@ class Supervisor:
         niceness = settings.BACKGROUND_NICENESS
         return AnalyticsEngine(data_dir=data, memory_limit=limit, run_dir=self._run_dir, niceness=niceness)
 
-    def _sandbox(self) -> Service:
-        return PortService(
-            role="sandbox",
-            arguments=["sandbox"],
-            announced_as="sandbox",
-            url="http://127.0.0.1:{port}/v1",
-            run_dir=self._run_dir,
-        )
+    def _offer_sandbox(self) -> None:
+        self._sandbox = service = Sandbox()
+        service.on_first_client(partial(self._launch, service, self._stores))
+        run_files.write(self._run_dir / "sandbox.url", service.url)
 
     def _launch(self, service: Service, group: list[Child]) -> Child:
         child = Child(service, self._processes, run_dir=self._run_dir)
@@ -228,17 +214,20 @@ class Supervisor:
         return child
 
     async def _shut_down(self) -> None:
-        """Stops web workers first, then the shipper, which stores their records, and the stores last."""
         logger.info(
             "service.stopping prestop_seconds=%d drain_seconds=%d", settings.PRESTOP_SECONDS, settings.DRAIN_SECONDS
         )
         await self._renewal.end()
         await self._be_left_out()
         self._listening.close()
+        if self._exporting is not None:
+            self._exporting.cancel()
         await self._stop_in_order(self._web, self._shipper, self._exporter, self._celery)
         # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
         await self._leave()
+        if self._sandbox is not None:
+            self._sandbox.close()
         await self._stop_in_order(self._stores, self._redis)
         self._processes.close()
         run_files.remove_all(self._run_dir)
@@ -249,13 +238,11 @@ class Supervisor:
             await asyncio.gather(*(child.stop(force=self._force) for child in group))
 
     async def _leave(self) -> None:
-        """Tells the other hosts that this one ends in order, unless the database does not answer."""
         with suppress(TimeoutError):
             await asyncio.wait_for(in_background(self._presence.leave), _LEAVE_SECONDS)
 
     async def _be_left_out(self) -> None:
-        """Answers 503 on `/readyz` for PRESTOP_SECONDS, so that load balancers leave this host out, and still
-        serves."""
+        """Answers 503 on `/readyz` for PRESTOP_SECONDS while serving, so that load balancers leave this host out."""
         os.close(self._prestop)
         if self._stop.is_set() and settings.PRESTOP_SECONDS and all(child.started.done() for child in self._web):
             with suppress(TimeoutError):

@@ -1,5 +1,3 @@
-"""The listening socket and the web workers that share it."""
-
 from __future__ import annotations
 
 import os
@@ -13,16 +11,15 @@ BACKLOG = 2048
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns the listening socket, which workers inherit, so that a worker that dies loses no waiting connection.
+    """Returns the socket, which workers inherit, so that a dying worker loses no waiting connection.
 
-    Raises OSError when the address is taken or does not belong to this machine.
+    Raises OSError if the address is taken or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def reachable_address(listening: socket.socket) -> tuple[str, int]:
-    """Returns host and port by which clients on this machine reach the socket."""
     host, port = listening.getsockname()[:2]
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port  # noqa: S104 - compared, not bound
 

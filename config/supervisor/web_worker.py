@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -36,6 +37,8 @@ class _Server(uvicorn.Server):
         self._serving = serving
         self._max_connections = max_connections
         self._acceptor: Acceptor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
@@ -62,18 +65,29 @@ class _Server(uvicorn.Server):
         draining.begin()
 
     def _leave_to_successor(self) -> None:
-        """Takes no further connection, since a successor does, and has clients come back on connections to it."""
         if self._acceptor is not None:
             self._acceptor.close()
         self._send_clients_elsewhere()
 
     def _send_clients_elsewhere(self) -> None:
-        """Sends `connection: close` with each response, because a client that keeps its connection would return to a
-        worker that is stopping."""
+        """Sends `connection: close` with each response: a client that keeps its connection would return to a stopping
+        worker."""
         close = (b"connection", b"close")
-        # uvicorn makes this list anew from the configuration each second; running requests hold the present one.
+        # uvicorn makes the list of its state from that of the configuration; running requests hold the present one.
         self.config.encoded_headers.append(close)
         self.server_state.default_headers.append(close)
+
+    async def main_loop(self) -> None:
+        """uvicorn's own looks ten times a second whether it has to end, which was most of what an idle worker did."""
+        self._loop = asyncio.get_running_loop()
+        if not await self.on_tick(0):
+            await self._ending.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            # A signal's handler interrupts the loop anywhere.
+            self._loop.call_soon_threadsafe(self._ending.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._acceptor is not None:
@@ -92,8 +106,8 @@ class _Server(uvicorn.Server):
 
 
 def main(descriptor: int, prestop: int, serving: int) -> None:
-    """Serves on the descriptor of a listening socket, and writes to the pipe `serving` as soon as it does. When the
-    other end of the pipe `prestop` is closed, `/readyz` answers 503 and requests are still served."""
+    """Serves on the listening socket `descriptor`, and writes to the pipe `serving` once it does. When the other end of
+    the pipe `prestop` is closed, `/readyz` answers 503 and requests are still served."""
     config = uvicorn.Config(
         "config.asgi:application",
         loop="uvloop",
@@ -115,7 +129,6 @@ def main(descriptor: int, prestop: int, serving: int) -> None:
 
 
 def _file_descriptors() -> int:
-    """Returns the maximum number of file descriptors, after raising it as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # Some systems report a maximum that they then refuse.
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,9 +1,8 @@
-"""The short way of requests to models: one whose URL is exactly the path of a client protocol, or names a model and a
-method as Gemini's do, goes from the parser to its consumer, by the tables that `config.asgi` makes from Channels'
-routes.
+"""The fast path of model requests: if a URL is exactly the path of a client protocol, or names a model and a method as
+Gemini's do, the parser calls its consumer by the tables that `config.asgi` makes from Channels' routes.
 
-A consumer is called as any ASGI application is, so that requests of any other form, and other servers, get the same
-answers through the router. The router takes 2 to 7 µs, and the parts of a scope that no consumer reads take more.
+A consumer is called as any ASGI application is, so requests of any other form, and other servers, get the same answers
+through the router. The router takes 2 to 7 µs, and the parts of a scope that no consumer reads take more.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ _OK = STATUS_LINE[200]
 
 
 class Arrival:
-    """The part of an `asyncio.Event` that uvicorn uses of a cycle's."""
-
     __slots__ = ("_cycle",)
 
     def __init__(self, cycle: DirectCycle) -> None:
@@ -33,8 +30,6 @@ class Arrival:
 
 
 class DirectCycle(OneWriteCycle):
-    """A POST request to an endpoint of the gateway, and its response."""
-
     access_log = False
     # The event of a `receive` that waits. Nearly every body has arrived before it is asked for, and needs none.
     _event: asyncio.Event | None = None
@@ -80,11 +75,9 @@ class DirectCycle(OneWriteCycle):
 
     @property
     def message_event(self) -> Any:  # type: ignore[override]  # uvicorn only calls `set`
-        """The event that uvicorn sets when the connection or the response ends."""
         return Arrival(self)
 
     def note_arrival(self) -> None:
-        """Wakes a `receive` that waits: more of the body has arrived, or none will."""
         self._has_arrived = True
         if self._event is not None:
             self._event.set()
@@ -92,7 +85,6 @@ class DirectCycle(OneWriteCycle):
             self.on_change()
 
     def add_body(self, data: bytes) -> None:
-        """Adds what arrived of the body; reading pauses while much of it waits for the endpoint."""
         self._pieces.append(data)
         self._buffered += len(data)
         if self._buffered > self.high_water:
@@ -101,7 +93,6 @@ class DirectCycle(OneWriteCycle):
 
     @property
     def is_large(self) -> bool:
-        """True if so much of the body has arrived that reading pauses until it is asked for."""
         return self._buffered > self.high_water
 
     # The following methods are those of `gateway.protocol.arrived.ArrivedRequest`.

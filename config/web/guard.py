@@ -51,18 +51,16 @@ class Limits:
 
     @property
     def pause_seconds(self) -> float:
-        """Returns the seconds between two checks, by which a slow peer is closed late at most."""
+        """The seconds between two checks, which is how late a slow peer is closed at most."""
         return min(_MAX_PAUSE_SECONDS, self.head_seconds / 4, self.body_seconds / 4)
 
 
 class Watched(Protocol):
-    def look(self, now: float) -> None:
-        """Closes the connection if its peer has waited for too long; `now` is the event loop's time in seconds."""
+    def look(self, now: float) -> None: ...
 
 
 class Guard:
-    """The guard of one worker. `now` is the time of the last check, so a wait is up to one pause shorter than it
-    seems."""
+    """`now` is the time of the last check, so a wait is up to one pause shorter than it seems."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: Iterable[Watched], limits: Limits) -> None:
         self.limits = limits
@@ -85,7 +83,6 @@ _GUARDS: WeakKeyDictionary[ServerState, Guard] = WeakKeyDictionary()
 
 
 def guard_of(state: ServerState, loop: asyncio.AbstractEventLoop) -> Guard:
-    """Returns the guard of the connections in `state`, and makes it for the first of them."""
     guard = _GUARDS.get(state)
     if guard is None:
         guard = _GUARDS[state] = Guard(loop, state.connections, Limits.of_settings())  # type: ignore[arg-type]  # ours

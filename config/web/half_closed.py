@@ -18,8 +18,6 @@ _LOOK_SECONDS = 0.2
 
 
 class HalfClosed:
-    """Watches one connection from the client's end of file to the end of its last answer."""
-
     def __init__(self, protocol: HttpToolsProtocol) -> None:
         self._transport: asyncio.Transport = protocol.transport
         self._loop = protocol.loop
@@ -31,7 +29,6 @@ class HalfClosed:
 
     @staticmethod
     def may_wait(protocol: HttpToolsProtocol) -> bool:
-        """Returns whether an answer is outstanding that an interim response can still precede."""
         cycle = protocol.cycle
         if cycle.response_complete or protocol.scope["http_version"] != "1.1":
             return False

@@ -13,12 +13,11 @@ _DEFAULT_PORT = re.compile(rb":(?:80|443)?\Z")
 
 @lru_cache(maxsize=256)
 def is_host(value: bytes) -> bool:
-    """Returns whether this is the value of a Host header: a host, with or without a port."""
     return _HOST.fullmatch(value) is not None
 
 
 def host_of_url(url: bytes) -> bytes | None:
-    """Returns the host and port of a URL in the absolute form, with whatever else stands there; None for a path."""
+    """Returns the authority of a URL in the absolute form; None for a path."""
     found = _ABSOLUTE.match(url)
     return found[1] if found else None
 

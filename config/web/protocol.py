@@ -1,5 +1,3 @@
-"""The HTTP/1.1 protocol of uvicorn and httptools, extended by limits on the size and the pace of requests."""
-
 from __future__ import annotations
 
 import asyncio
@@ -52,8 +50,8 @@ _on_message_complete = HttpToolsProtocol.on_message_complete
 
 
 class _Trailers(list[tuple[bytes, bytes]]):
-    """Receives the trailers of a chunked body, which no application gets: it already has the headers, of which there
-    were `headers`. The two together are bounded by `limit`."""
+    """Receives the trailers of a chunked body, which no application gets: it already has the headers, `headers` in
+    number. `limit` bounds both together."""
 
     headers = 0
 
@@ -195,7 +193,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._start_asgi_task(cycle, held)
 
     def on_response_complete(self) -> None:
-        """Ends a response as uvicorn does, without a timer for each one: the guard closes idle connections."""
+        """Ends a response as uvicorn does, but without a timer for each: the guard closes idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -206,14 +204,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._since = self._guard.now
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn's closes the connection in every case
-        """Handles the client's end of file. Returns True to keep the sending half of the connection open."""
         if self._stage != _NOTHING or self.scheme == "https" or not HalfClosed.may_wait(self):
             return None
         HalfClosed(self)
         return True
 
     def _named_endpoint(self) -> Any:
-        """Returns the endpoint whose pattern the URL has, None without one."""
         for pattern, endpoint in self._direct_patterns:
             if pattern.fullmatch(self.url) is not None:
                 return endpoint
@@ -224,14 +220,12 @@ class BoundedProtocol(HttpToolsProtocol):
         return parser.get_method() == b"POST" and parser.get_http_version() == "1.1" and not parser.should_upgrade()
 
     def _make_scope(self) -> None:
-        """Makes the scope of the ASGI application as uvicorn does, after the head was read."""
         url, headers, expects_continue = self.url, self.headers, self.expect_100_continue
         _on_message_begin(self)
         self.url, self.expect_100_continue = url, expects_continue
         self.scope["headers"] = self.headers = headers
 
     def _start_direct(self, endpoint: Any) -> None:
-        """Starts a request whose endpoint is known from its URL, or lets it wait for the one before it."""
         scope: Any = {
             "type": "http",
             "http_version": "1.1",
@@ -265,14 +259,12 @@ class BoundedProtocol(HttpToolsProtocol):
             cycle.high_water = _HELD_BYTES
 
     def _go_on_holding(self) -> None:
-        """Holds the request whose body is not complete for a moment; one with much of a body goes on at once."""
         if isinstance(self.cycle, DirectCycle) and self.cycle.is_large:
             self._release()
         elif self._hold is None:
             self._hold = self.loop.call_later(_HOLD_SECONDS, self._release)
 
     def _release(self) -> None:
-        """Starts the task of the request that is held, if any."""
         held, cycle = self._held, self.cycle
         if held is not None:
             self._end_hold()
@@ -298,7 +290,6 @@ class BoundedProtocol(HttpToolsProtocol):
             cycle.on_change()
 
     def look(self, now: float) -> None:
-        """The guard's check of this connection."""
         stage, waited = self._stage, now - self._since - self._guard.grace_seconds
         if stage == _BODY:
             self._look_at_body(now, waited)
@@ -328,21 +319,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = 0
 
     def _answering(self) -> bool:
-        """Returns whether this request or an earlier one of the connection still waits for its answer."""
         cycle: RequestResponseCycle | None = (
             self.cycle
         )  # The attribute is None before the first request, which uvicorn's types leave out.
         return cycle is not None and not cycle.response_complete and not cycle.disconnected
 
     def _check_head(self) -> None:
-        """Raises ValidationError when the head without the data behind it is too large."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         limits = self._limits
         if len(self.url) > limits.url_bytes or len(self.headers) > limits.headers or size > limits.head_bytes:
             raise self._too_large()
 
     def _check_host(self) -> None:
-        """Raises MalformedRequestError for a Host header that is missing, doubled or no host. HTTP/1.0 needs none."""
+        """Raises MalformedRequestError if the Host header is missing, repeated or not a host. HTTP/1.0 needs none."""
         hosts = [value for name, value in self.headers if name == b"host"]
         if len(hosts) > 1:
             raise refusals.MalformedRequestError("The request has more than one Host header")
@@ -352,8 +341,8 @@ class BoundedProtocol(HttpToolsProtocol):
             raise refusals.MalformedRequestError("The request has no Host header, which HTTP/1.1 needs")
 
     def _check_target(self) -> None:
-        """Raises MalformedRequestError when the URL of a request names another host than its Host header. Without that
-        header, the URL's host is what the application gets (RFC 9112, section 3.2.2)."""
+        """Raises MalformedRequestError if the URL names another host than the Host header. Without that header, the
+        application gets the URL's host (RFC 9112, section 3.2.2)."""
         host = host_of_url(self.url)
         if host is None:
             return
@@ -371,7 +360,6 @@ class BoundedProtocol(HttpToolsProtocol):
         return refusals.HeadTooLargeError(f"The head of the request is larger than {self._limits.head_bytes} bytes")
 
     def _refuse(self, error: ApplicationError) -> None:
-        """Sends the refusal, unless another answer is under way, and closes the connection."""
         self._release()
         client = self.client[0] if self.client else ""
         logger.warning("request.refused status=%d code=%s client=%s", error.status, error.code, client)
@@ -416,7 +404,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._parse_again(rest)
 
     def _parse_again(self, rest: bytes) -> None:
-        """Parses the head without its offer, and `rest`, which came behind it."""
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.data_received(without_offer(self.scope["method"].encode(), self.url, self.headers) + rest)
@@ -427,7 +414,6 @@ def _too_many_headers(limit: int) -> ApplicationError:
 
 
 def without_offer(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """Returns the head of the request without its offer of another protocol."""
     lines = [b"%s %s HTTP/1.1" % (method, url)]
     for name, value in headers:
         if name == b"connection":

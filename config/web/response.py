@@ -1,5 +1,5 @@
-"""The response of a web worker. uvicorn writes the head and the body of an answer one after the other; here the head of
-an answer whose length is known waits for the body, and both leave in one system call."""
+"""A web worker's response. uvicorn writes the head and the body separately; here the head of an answer of known length
+waits for the body, and both leave in one system call."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ _send = RequestResponseCycle.send
 
 
 class OneWriteCycle(RequestResponseCycle):
-    """A request and its response. Everything but an ordinary answer of a known length and the
-    pieces of a stream is sent by uvicorn."""
-
     # The bytes of a head that waits for its body. ASGI lets a server keep a head back until then.
     _head: bytes | None = None
 
@@ -55,11 +52,9 @@ class OneWriteCycle(RequestResponseCycle):
 
     @property
     def takes_pieces(self) -> bool:
-        """True while a stream goes on whose client reads quickly enough."""
         return self._is_streaming and not self.flow.write_paused
 
     def write_piece(self, data: bytes) -> bool:
-        """The server's part of `gateway.protocol.reply.ResponseWriter`, as `write_whole` is."""
         # `takes_pieces` and `_write_chunk` would be three more calls for each chunk of every stream.
         if not self.chunked_encoding or self.response_complete or self.flow.write_paused:
             return False
@@ -89,7 +84,6 @@ class OneWriteCycle(RequestResponseCycle):
 
     @property
     def _is_streaming(self) -> bool:
-        """True from the head of a stream to its end."""
         return bool(self.chunked_encoding) and not self.response_complete and self.scope["method"] != "HEAD"
 
     def _write_chunk(self, data: bytes) -> None:
@@ -97,7 +91,6 @@ class OneWriteCycle(RequestResponseCycle):
             self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def _keeps(self, start: Any) -> bool:
-        """Returns whether the head of an answer that begins with `start` was kept for its body."""
         if not self.keep_alive or self.access_log or self.scope["method"] == "HEAD":
             return False
         headers = [*self.default_headers, *start.get("headers", ())]
@@ -116,11 +109,9 @@ class OneWriteCycle(RequestResponseCycle):
         return True
 
     def note_arrival(self) -> None:
-        """Wakes the application where it waits for the body or for the end."""
         self.message_event.set()
 
     def _write_all(self, data: bytes) -> None:
-        """Writes a whole response, and ends it as uvicorn does."""
         if self.disconnected:
             return
         self.transport.write(data)
@@ -135,5 +126,4 @@ class OneWriteCycle(RequestResponseCycle):
 
 @lru_cache(maxsize=1024)
 def _is_plain(name: bytes) -> bool:
-    """Returns whether the name of a header may go out as it is."""
     return name == name.lower() and not HEADER_RE.search(name)

@@ -1,5 +1,5 @@
-"""The answer to WebSocket handshakes. Nothing here is served by WebSockets, and a client that tries one first, as Codex
-does, goes on over HTTP at once when the answer is 426 (Upgrade Required)."""
+"""Answers WebSocket handshakes. Nothing here serves WebSockets; a client that tries one first, as Codex does, continues
+over HTTP at once after a 426 (Upgrade Required)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _TEXT = "There are no WebSockets here; streams are server-sent events over HTTP"
 
 
 class NoWebSockets:
-    """Refuses every handshake, in the form of errors of its path's protocol: 426 where a path of `routes` or of Django
-    is, and 404 elsewhere. A server without the extension, such as daphne, answers 403 by itself."""
+    """Refuses every handshake with an error in the form of its path's protocol: 426 for a path of `routes` or of
+    Django, else 404. A server without the extension, such as daphne, answers 403 by itself."""
 
     def __init__(self, routes: Sequence[URLPattern]) -> None:
         self._routes = routes
@@ -44,7 +44,6 @@ class NoWebSockets:
         await reply_of(getattr(consumer, "surface", CHAT))(denial_of(send), new_request_id()).error(error)
 
     def _consumer(self, path: str) -> Any:
-        """Returns what serves the path without Django, or None."""
         matches = (route.resolve(path.lstrip("/")) for route in self._routes)
         return next((match.func for match in matches if match is not None), None)
 

@@ -1,5 +1,3 @@
-"""Marks and cells that the pages of alerts share."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +55,6 @@ def value_cell(row: FigureAlert) -> str:
 
 
 def history(visit: Visit, caption: str, events: Sequence[AlertEvent], *, names_alerts: bool) -> Table:
-    """Returns the table of what happened; one that `names_alerts` leads to the alert or the rollout of each entry."""
     about = [Column("about", "About", lambda row: _about(visit, row))] if names_alerts else []
     return Table(
         caption=caption,

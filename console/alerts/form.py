@@ -1,25 +1,21 @@
-"""The form of an alert, and the page of a new one, which a link from a chart or another figure fills in."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.figures.filters import Filters, values_of
 from analytics.figures.registry import FIGURES, FigureUnit
 from console.dashboards.alerting import filters_of_address
-from core.errors import ApplicationError
 from core.models import ApiKey
-from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
-from gateway.alerts.channels import list_channels
+from core.ui.edit import EditPage
+from core.ui.forms import SerializerForm
+from core.ui.pages import Visit
+from gateway.alerts.channels import CHANNELS
 from gateway.figure_alerts.serializers import NewAlertSerializer
-from gateway.figure_alerts.services import change_alert, create_alert
+from gateway.figure_alerts.services import ALERTS
 from gateway.figure_alerts.words import CHANGES, window_text
 from gateway.tables.figure_alert import ALERT_NAME_CHARACTERS, FigureAlert
 from integrations.registry import provider_named, provider_title
@@ -34,11 +30,12 @@ _CONDITIONS = (
     (FigureAlert.Condition.FALLS.value, "is below last week, by %"),
 )
 # Filters that have a field of their own; the others are written one a line.
+_PLAIN = ("name", "condition", "window_minutes", "min_requests", "repeat_minutes")
 _CHOSEN = ("model", "provider", "prompt_config_id", "api_key_id")
 
 
 class FiltersField(forms.CharField):
-    """Filters, one a line: the name, an equals sign, the value; a name that comes again has several values."""
+    """One filter a line, as `name=value`; a repeated name gets several values."""
 
     widget = forms.Textarea(attrs={"rows": 2})
 
@@ -54,10 +51,13 @@ class FiltersField(forms.CharField):
         return filters
 
 
-class AlertForm(forms.Form):
-    """The form of an alert. Shares are shown in percent; the serializer of the API decides about the values."""
+class AlertForm(SerializerForm[NewAlertSerializer]):
+    """Shares are entered in percent. The API's serializer validates."""
 
-    name = forms.CharField(max_length=ALERT_NAME_CHARACTERS, label="Name")
+    serializer = NewAlertSerializer
+    words = {"name": "Name"}
+    field_order = ("name",)
+
     figure = forms.ChoiceField(choices=[(figure.name, figure.label) for figure in FIGURES.values()], label="Figure")
     condition = forms.ChoiceField(choices=_CONDITIONS, label="Fires when it")
     threshold = forms.FloatField(
@@ -81,9 +81,8 @@ class AlertForm(forms.Form):
         required=False, label="Other filters", help_text="One a line, as a list of requests has them: user_id=ann."
     )
 
-    def __init__(self, visit: Visit, row: FigureAlert | None, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.values: Mapping[str, Any] = {}
+    def __init__(self, visit: Visit, row: FigureAlert | None, data: Any = None) -> None:
+        super().__init__(row, data, initial={} if row is not None else _initial_of_address(visit))
         project_id = visit.project.pk
         self._choices("window_minutes", _WINDOWS, row.window_minutes if row else None, "")
         self._choices("repeat_minutes", _REPEATS, row.repeat_minutes if row else None, "every ")
@@ -92,55 +91,42 @@ class AlertForm(forms.Form):
         keys = ApiKey.objects.for_project(project_id).filter(revoked_at=None).order_by("name")
         self._set_choices("prompt_config_id", [("", "all"), *((str(pk), name) for pk, name in prompts)])
         self._set_choices("api_key_id", [("", "all"), *((str(key.pk), str(key)) for key in keys)])
-        channels = list_channels(project_id)
+        channels = CHANNELS.rows(project_id)
         self._set_choices("channels", [(str(one.pk), f"{one.name} ({one.get_kind_display()})") for one in channels])
         if not channels:
             del self.fields["channels"]
-        self.initial = _initial_of(row) if row is not None else _initial_of_address(visit)
 
-    def clean(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         given = self.cleaned_data
-        chosen = {name: given[name] for name in _CHOSEN if given.get(name)}
+        chosen = {name: given[name] for name in _CHOSEN if given[name]}
         if "provider" in chosen:
             chosen["provider"] = provider_named(chosen["provider"]) or chosen["provider"]
-        body: dict[str, Any] = {
-            name: given[name] for name in ("name", "condition", "window_minutes", "min_requests") if name in given
+        query = {"figure": given["figure"], "filters": {**given["filters"], **chosen}}
+        return {
+            **{name: given[name] for name in _PLAIN},
+            "query": query,
+            "channels": given.get("channels", []),
+            "threshold": given["threshold"] / _percent_of(query, given["condition"]),
         }
-        body["query"] = {"figure": given.get("figure", ""), "filters": {**(given.get("filters") or {}), **chosen}}
-        body["repeat_minutes"] = given.get("repeat_minutes")
-        body["channels"] = given.get("channels") or []
-        if "threshold" in given:
-            body["threshold"] = given["threshold"] / _percent_of(body["query"], given.get("condition", ""))
-        serializer = NewAlertSerializer(data=body)
-        if serializer.is_valid():
-            self.values = serializer.validated_data
-        else:
-            for name, problems in serializer.errors.items():
-                if name not in self.errors:
-                    self.refuse(name, " ".join(map(str, problems)) if isinstance(problems, list) else str(problems))
-        return given
 
-    def refuse(self, field: str, problem: str) -> None:
-        """Shows a problem of the API's field at the field of the form that it is entered in."""
-        last = field.rpartition(".")[2]
-        shown = "filters" if field.startswith("query.filters") and last not in self.fields else last
-        shown = "channels" if field.startswith("channels") else shown
-        self.add_error(shown if shown in self.fields else None, problem)
+    def field_of(self, path: str) -> str:
+        last = path.rpartition(".")[2]
+        if path.startswith("channels"):
+            return "channels"
+        return "filters" if path.startswith("query.filters") and last not in self.fields else last
 
-    def save(self, visit: Visit, row: FigureAlert | None) -> FigureAlert | None:
-        """Returns the saved alert, or None when a problem was found, which the form shows then."""
-        project_id = visit.project.pk
-        try:
-            if row is None:
-                return create_alert(project_id, self.values, actor=visit.actor)
-            return change_alert(project_id, row.pk, self.values, actor=visit.actor)
-        except ApplicationError as error:
-            field = next(iter(error.details or {}), "")
-            self.refuse(field, error.message.removeprefix(f"{field}: "))
-        return None
+    def initial_of(self, record: FigureAlert) -> dict[str, Any]:
+        # 0.07 * 100 is not 7 in binary.
+        threshold = round(record.threshold * _percent_of(record.query, record.condition), 10)
+        return {
+            **{name: getattr(record, name) for name in _PLAIN},
+            "figure": record.query.get("figure", ""),
+            "threshold": threshold,
+            "channels": [str(one.pk) for one in record.channels.all()],
+            **_initial_filters(record.query.get("filters") or {}),
+        }
 
     def _choices(self, field: str, minutes: tuple[int, ...], present: int | None, before: str) -> None:
-        """Offers usual lengths of time, and the present one if it is none of them."""
         offered = sorted({*minutes, *([present] if present else [])})
         self._set_choices(field, [(str(one), f"{before}{window_text(one)}") for one in offered])
 
@@ -151,19 +137,6 @@ class AlertForm(forms.Form):
     def _choices_of(self, field: str) -> list[tuple[str, str]]:
         found: Any = self.fields[field]
         return list(found.choices)
-
-
-def _initial_of(row: FigureAlert) -> dict[str, Any]:
-    shown = row.threshold * _percent_of(row.query, row.condition)
-    return {
-        **{name: getattr(row, name) for name in ("name", "condition", "window_minutes", "min_requests")},
-        "figure": row.query.get("figure", ""),
-        # 0.07 * 100 is not 7 in binary.
-        "threshold": round(shown, 10),
-        "repeat_minutes": row.repeat_minutes or "",
-        "channels": [str(one.pk) for one in row.channels.all()],
-        **_initial_filters(row.query.get("filters") or {}),
-    }
 
 
 def _initial_of_address(visit: Visit) -> dict[str, Any]:
@@ -189,31 +162,23 @@ def _initial_filters(filters: Filters) -> dict[str, Any]:
 
 
 def _percent_of(query: Mapping[str, Any], condition: str) -> float:
-    """Returns 100 for a share that is compared with a threshold, which people enter in percent; else 1."""
+    """Returns 100 if the threshold is a share, which people enter in percent; else 1."""
     figure = FIGURES.get(str(query.get("figure", "")))
     return 100.0 if figure and figure.unit is FigureUnit.SHARE and condition not in CHANGES else 1.0
 
 
-@register_page
-class AlertFormPage(Page):
+class AlertFormPage(EditPage[None, AlertForm]):
     route = "alerts/new/"
     name = "alert_form"
     title = "New alert"
-    template = "alerts/form.html"
     parent = "alerts"
-    methods = ("GET", "HEAD", "POST")
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, AlertForm(visit, None))
+    def form(self, visit: Visit, record: None, data: Any = None) -> AlertForm:
+        return AlertForm(visit, None, data)
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        form = AlertForm(visit, None, visit.request.POST)
-        saved = form.save(visit, None) if form.is_valid() else None
-        if saved is None:
-            return self.render(visit, **_shown(visit, form))
-        messages.success(visit.request, f"{saved.name}: saved, and looked at within half a minute.")
-        return HttpResponseRedirect(visit.link("alert", saved.pk))
+    def save(self, visit: Visit, record: None, form: AlertForm) -> HttpResponseBase:
+        row = ALERTS.create(visit.project.pk, form.values, actor=visit.actor)
+        return visit.done(f"{row.name}: saved, and looked at within half a minute.", visit.link("alert", row.pk))
 
-
-def _shown(visit: Visit, form: AlertForm) -> dict[str, Any]:
-    return {"form": form, "channels_address": visit.link_if_there("alert_channels")}
+    def shown(self, visit: Visit, record: None, form: AlertForm) -> Mapping[str, Any]:
+        return {"channels_address": visit.link_if_there("alert_channels")}

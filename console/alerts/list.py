@@ -1,5 +1,3 @@
-"""The page of all alerts of a project, and of what happened lately."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,9 +7,8 @@ from console.alerts.cells import history, state_mark, value_cell
 from core.roles import Right
 from core.ui.formats import moment
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
-from gateway.figure_alerts.services import list_alerts
+from gateway.figure_alerts.services import ALERTS
 from gateway.figure_alerts.words import condition_text, figure_text
 from gateway.tables.figure_alert import AlertEvent, FigureAlert
 
@@ -19,12 +16,10 @@ _EVENTS = 20
 _URGENCY = {"broken": 0, "firing": 1}
 
 
-@register_page
 class AlertsPage(Page):
     route = "alerts/"
     name = "alerts"
     title = "Alerts"
-    template = "alerts/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         events = AlertEvent.objects.for_project(visit.project.pk).select_related("alert", "rollout")
@@ -43,7 +38,7 @@ class AlertsPage(Page):
 
 
 def _table(visit: Visit, *, may_edit: bool) -> Table:
-    rows = sorted(list_alerts(visit.project.pk), key=lambda row: (_URGENCY.get(row.state, 2), row.name))
+    rows = sorted(ALERTS.rows(visit.project.pk), key=lambda row: (_URGENCY.get(row.state, 2), row.name))
     empty = "No alert yet. One tells you when a figure passes a threshold or differs from last week."
     return Table(
         caption="Alerts of this project, those that fire first",

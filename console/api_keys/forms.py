@@ -1,5 +1,3 @@
-"""The forms of a new API key and of one that changes: its scopes, its expiry, its limits, and what it may call."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -25,7 +23,7 @@ _ADMINISTRATION = "Only for what administers the project:"
 
 
 class ScopesField(forms.MultipleChoiceField):
-    """Boxes of all scopes, of which `manage` stands apart. Without a choice a key has `gateway` alone."""
+    """A key without a choice gets the scope `gateway` only."""
 
     widget = forms.CheckboxSelectMultiple
 
@@ -44,7 +42,7 @@ class ScopesField(forms.MultipleChoiceField):
 
 
 class LinesField(forms.CharField):
-    """A text of lines, which browsers send with other line ends than they were given."""
+    """Normalizes the line ends that browsers send, and drops empty lines."""
 
     def to_python(self, value: Any) -> str:
         lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
@@ -115,7 +113,6 @@ class NewKeyForm(forms.Form):
         return expires_at
 
     def clean(self) -> dict[str, Any]:
-        """Checks the limits by the rules of the API."""
         values = self.values()
         # The form has checked the expiry, whose text has no time zone.
         expiry = {"expires_at": values.pop("expires_at")} if "expires_at" in values else {}
@@ -128,13 +125,12 @@ class NewKeyForm(forms.Form):
         return {**checked.validated_data, **expiry}
 
     def values(self) -> dict[str, Any]:
-        """Returns what the form gives, by the names of the API's fields."""
+        """Returns the values by API field name."""
         return dict(self.cleaned_data)
 
 
 class ChangeKeyForm(NewKeyForm):
-    """The form of a key that is there. It gives the fields that were changed, as a body of the API does, so that an
-    expiry that has passed does not keep anybody from changing a limit."""
+    """Gives only the changed fields, so that an expired key's other settings can still be changed."""
 
     serializer = ApiKeyChangeSerializer
 
@@ -147,7 +143,6 @@ class ChangeKeyForm(NewKeyForm):
 
 
 def _initial(row: ApiKey) -> dict[str, Any]:
-    """Returns the key's columns as the fields show them."""
     found: dict[str, Any] = {name: getattr(row, name) for name in CHANGEABLE_FIELDS}
     for name in _BUDGETS:
         if found[name] is not None:
@@ -163,7 +158,6 @@ def _initial(row: ApiKey) -> dict[str, Any]:
 
 
 def _body(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the form's values as the API's body has them."""
     body = dict(values)
     for name, value in values.items():
         if name in _LISTS:
@@ -177,7 +171,6 @@ def _body(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first_text(problem: Any) -> str:
-    """Returns the first message of a serializer's error, which may be nested."""
     while isinstance(problem, Mapping | list | tuple):
         problem = next(iter(problem.values() if isinstance(problem, Mapping) else problem))
     return str(problem)

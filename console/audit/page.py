@@ -1,5 +1,3 @@
-"""The page of the audit log: who changed what, with the values before and after."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,7 +5,7 @@ from typing import Any
 
 from django.utils.html import format_html, format_html_join
 
-from core.audit.selectors import AuditFilter, audit_entries
+from core.audit.selectors import audit_entries
 from core.audit.subjects import kinds
 from core.models import AuditEntry
 from core.ui.filters import FilterField, Filters
@@ -15,8 +13,7 @@ from core.ui.formats import NONE, moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, newest_first, page_link
 
 PAGE_ROWS = 50
 _MAX_VALUE = 300
@@ -24,12 +21,10 @@ _KINDS = {"created": "good", "changed": "neutral", "deleted": "bad"}
 _NAMES = ("actor", "operation", "via", "object_kind", "object_id")
 
 
-@register_page
 class AuditPage(Page):
     route = "audit/"
     name = "audit"
     title = "Audit"
-    template = "audit/page.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         fields = [
@@ -47,14 +42,10 @@ class AuditPage(Page):
 
 def _table(visit: Visit) -> Table:
     query = visit.request.GET
-    given = AuditFilter(
-        **{name: query.get(name, "") for name in _NAMES}, start=visit.period.start, end=visit.period.end
-    )
+    within = {"start_date": visit.period.start, "end_date": visit.period.end}
+    given = {**{name: query.get(name, "") for name in _NAMES}, **within}
     rows = audit_entries(visit.project.pk, given, of_installation=visit.person.is_superuser)
-    cursor = query.get("cursor", "")
-    if cursor.isdecimal():
-        rows = rows.filter(pk__lt=int(cursor))
-    page = list(rows[: PAGE_ROWS + 1])
+    page, links = newest_first(rows, query, PAGE_ROWS)
     return Table(
         caption="Changes, the latest first",
         columns=[
@@ -65,11 +56,9 @@ def _table(visit: Visit) -> Table:
             Column("changes", "Before and after", _changes),
             Column("via", "Through", lambda row: f"{row.get_via_display()}: {row.operation}"),
         ],
-        rows=page[:PAGE_ROWS],
-        query=query,
+        rows=page,
         empty=Empty(f"Nobody changed anything that fits: {visit.period.label.lower()}."),
-        next_url=page_link(query, cursor=str(page[PAGE_ROWS - 1].pk)) if len(page) > PAGE_ROWS else "",
-        previous_url=page_link(query, cursor="") if cursor else "",
+        **links,
     )
 
 
@@ -80,7 +69,6 @@ def _who(row: AuditEntry, query: Any) -> Any:
 
 
 def _changes(row: AuditEntry) -> Any:
-    """Returns the values of each field before and after, folded where there are several."""
     pairs = [(name.replace("_", " "), _text(old), _text(new)) for name, (old, new) in row.changes.items()]
     if not pairs:
         return ""

@@ -1,5 +1,3 @@
-"""The box that several pages show: what to copy, with address, key and model filled in, and steps that tick."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,12 +14,11 @@ from integrations.providers.openai.dialect import is_one_of
 
 
 def root_of(visit: Visit) -> str:
-    """Returns the gateway's address by the host and the scheme that the browser used."""
+    """Returns the gateway's address from the host and scheme of the browser's request."""
     return visit.request.build_absolute_uri("/api/gateway")
 
 
 def tabs_box(visit: Visit, call: Call) -> dict[str, Any]:
-    """Returns the context of the tabs alone."""
     return {
         "tabs": tabs_of(call),
         "secret": call.secret,
@@ -41,8 +38,7 @@ def steps_box(
     model: str = "",
     form: ApplicationKeyForm | None = None,
 ) -> dict[str, Any]:
-    """Returns the context of the box whose steps come as the panel `steps`. `key` was just made or given the `secret`,
-    which is shown this once; an empty `model` is one of the project's."""
+    """`secret` is shown this once; an empty `model` means one of the project's. The panel `steps` loads the steps."""
     chosen = model or usual_model(visit.project.pk, key)
     return {
         **tabs_box(visit, Call(root_of(visit), chosen or UNANSWERED, secret)),
@@ -56,11 +52,9 @@ def steps_box(
 
 
 def _tools_need_setting(visit: Visit, model: str) -> bool:
-    """Returns whether chat completions with tools fail for the model as the project's settings are."""
     name = model.rpartition("/")[2]
     return is_one_of(name, RESPONSES_MODELS) and not project_settings(visit.project.pk).openai_responses_for_tools
 
 
 def waiting_box(visit: Visit, *, key: ApiKey | None = None, secret: str = "", model: str = "") -> dict[str, Any]:
-    """Returns the context of the box for a project or a key without a request, whose steps need no panel."""
     return {**steps_box(visit, key=key, secret=secret, model=model), "steps": waiting_steps(visit, key)}

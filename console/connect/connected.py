@@ -1,10 +1,8 @@
-"""Finds out whether an application has sent the first request of a project."""
-
 from __future__ import annotations
 
 from uuid import UUID
 
-from analytics.queries.own_requests import latest_own_request
+from analytics.queries.requests import latest_own_request
 
 _MAX_REMEMBERED = 10_000
 

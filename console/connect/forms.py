@@ -1,5 +1,3 @@
-"""The form of an application's key, which needs a name and nothing else."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -19,8 +19,8 @@ UNANSWERED = "openai/gpt-4o-mini"
 
 
 def usual_model(project_id: UUID, key: ApiKey | None = None) -> str:
-    """Returns the first of the project's preferred models that can be called, else a model of an enabled provider, else
-    the sandbox's; of those, one that the key may call. Empty if there is none."""
+    """Returns the first callable one of the project's preferred models, else a model of an enabled provider, else the
+    sandbox's; an empty text if there is none. Models that `key` may not call are skipped."""
     enabled = enabled_providers(project_id)
     allowed = _allowed(key)
     for name in project_settings(project_id).preferred_models:
@@ -35,7 +35,7 @@ def usual_model(project_id: UUID, key: ApiKey | None = None) -> str:
 
 
 def problem_with(project_id: UUID, model: str) -> str:
-    """Returns a sentence on why the project cannot call the model; empty if it can."""
+    """Returns why the project cannot call the model, as a sentence; empty if it can."""
     if model == AUTO:
         is_there = bool(project_settings(project_id).preferred_models)
         return "" if is_there else f"{AUTO} needs preferred models, and the project has none."
@@ -49,12 +49,10 @@ def problem_with(project_id: UUID, model: str) -> str:
 
 
 def enabled_providers(project_id: UUID) -> set[str]:
-    """Returns the providers that can be called, among them the sandbox while it runs."""
     return {credentials.provider for credentials in enabled_credentials(project_id)}
 
 
 def _models_of(project_id: UUID, provider: str) -> list[str]:
-    """Returns the names of models to try in turn: the usual one, unless the provider lists its models without it."""
     listed = [model.id for model in listed_models(project_id).get(provider, ()) if model.converses]
     usual = default_model(provider)
     return [usual, *listed] if usual and (not listed or usual in listed) else listed

@@ -1,5 +1,3 @@
-"""The page that says how to connect an application, and waits for its first request."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +17,6 @@ from core.rights.scopes import GATEWAY
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from gateway.playground.catalog import list_models
 from prompts.models import MODEL_CHARACTERS
 
@@ -28,13 +25,10 @@ _MAX_SUGGESTED = 300
 _MAX_ID_CHARACTERS = 18
 
 
-@register_page
 class ConnectPage(Page):
     route = "connect/"
     name = "connect"
     title = "Connect an application"
-    template = "connect/page.html"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit)
@@ -65,13 +59,11 @@ def _shown(visit: Visit, form: ApplicationKeyForm | None = None) -> dict[str, An
 
 
 def _model(visit: Visit) -> tuple[str, str]:
-    """Returns the model that the form or the address names, and why the project cannot call it."""
     given = (visit.request.POST.get("model") or visit.request.GET.get("model", "")).strip()[:MODEL_CHARACTERS]
     return given, problem_with(visit.project.pk, given) if given else ""
 
 
 def _named_key(visit: Visit) -> ApiKey | None:
-    """Returns the key whose first request is waited for. Raises Http404 for one that the project does not have."""
     given = visit.request.GET.get("key", "")
     if not given:
         return None

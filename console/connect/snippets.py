@@ -1,5 +1,3 @@
-"""Writes the commands, programs and settings by which a client makes its first request."""
-
 from __future__ import annotations
 
 import json
@@ -15,8 +13,8 @@ KEY_VARIABLE = "KEY"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that the snippets make. `root` is the address without `/v1`; an empty `secret` is one that the reader
-    has in $KEY. `prompt` names a managed prompt, with its label or version, and `variables` are values for it."""
+    """`root` is the address without `/v1`. With an empty `secret` the snippets use $KEY. `prompt` names a managed
+    prompt and its label or version."""
 
     root: str
     model: str
@@ -26,12 +24,10 @@ class Call:
 
     @property
     def base_url(self) -> str:
-        """The address of clients of OpenAI's dialect."""
         return f"{self.root}/v1"
 
     @property
     def prompt_fields(self) -> dict[str, Any]:
-        """The fields of a request's body that name the prompt."""
         if not self.prompt:
             return {}
         return {"prompt_config": self.prompt, **({"prompt_variables": self.variables} if self.variables else {})}
@@ -43,8 +39,6 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A text to copy, with what is done with it."""
-
     label: str
     text: str
 
@@ -57,7 +51,7 @@ class Tab:
 
 
 def tabs_of(call: Call) -> list[Tab]:
-    """Returns the tabs of a call. Coding agents and the environment name no prompt, so they have none for one."""
+    """A call of a managed prompt gets no tabs for coding agents and the environment, which cannot name one."""
     tabs = [_curl(call), _python(call), _typescript(call), _anthropic(call)]
     return tabs if call.prompt else [*tabs, _claude_code(call), _codex(call), _environment(call)]
 
@@ -182,12 +176,10 @@ def _python_key(call: Call) -> str:
 
 
 def _text(value: str) -> str:
-    """Returns a text as Python, JavaScript and TOML write it."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _python_literal(value: Any) -> str:
-    """Returns a value of JSON as Python writes it."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(name)}: {_python_literal(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

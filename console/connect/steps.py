@@ -1,5 +1,3 @@
-"""The three steps until an application is connected, each with its state."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
-from analytics.queries.own_requests import OwnRequestRow, latest_own_request
+from analytics.queries.requests import OwnRequestRow, latest_own_request
 from analytics.request_log.record import Outcome
 from console.connect.models import enabled_providers
 from core.models import ApiKey
@@ -25,8 +23,6 @@ _REQUEST = "First request"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step: `text` says what there is or what to do, and `label` is the text of its link."""
-
     title: str
     is_done: bool
     text: str
@@ -36,13 +32,11 @@ class Step:
 
 
 def waiting_steps(visit: Visit, key: ApiKey | None) -> dict[str, Any]:
-    """Returns the context of the steps of a project, or of a key, that has no request yet."""
     return _steps(visit, key, _request_step(visit, None))
 
 
 def looked_up_steps(visit: Visit, key: ApiKey | None) -> dict[str, Any]:
-    """Returns the context of the steps with the latest request, that of `key` if there is one. While the store does not
-    answer, the last step says so and the others are there."""
+    """Reads the latest request, of `key` if given. If the store does not answer, the last step says so."""
     try:
         found = (
             latest_own_request(visit.project.pk)

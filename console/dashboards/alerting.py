@@ -1,5 +1,5 @@
-"""The link that opens the form of a new alert on a figure which another page shows. Its filters are one parameter of
-the address, since a filter may have several values."""
+"""The link from a figure of any page to the form of a new alert. All filters share one parameter of the address, since
+a filter may have several values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.ui.pages import Visit
 
 
 def alert_address(visit: Visit, figure: str, *, title: str = "", filters: Filters | None = None) -> str:
-    """Returns the address of the form; empty for somebody who may not open it, and for a figure that is gone."""
+    """Returns an empty text if the person may not open the form, or the figure no longer exists."""
     if figure not in FIGURES:
         return ""
     given = json.dumps(filters, separators=(",", ":")) if filters else ""
@@ -19,7 +19,6 @@ def alert_address(visit: Visit, figure: str, *, title: str = "", filters: Filter
 
 
 def filters_of_address(text: str) -> Filters:
-    """Returns the filters of such an address; what is no filter is left out."""
     try:
         given = json.loads(text or "{}")
     except ValueError:

@@ -1,14 +1,9 @@
-"""The page of one dashboard: its charts for the range of the page, and the forms that arrange and share them."""
-
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from uuid import UUID
 
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.dashboards import services
@@ -19,34 +14,29 @@ from console.dashboards.drawing import draw
 from console.dashboards.list import DashboardForm, reader_of, seen_by
 from console.dashboards.words import filter_words
 from core.audit.actors import actor_names
-from core.errors import ApplicationError, NotFoundError, ValidationError
-from core.ui.pages import Page, Visit
+from core.errors import ValidationError
+from core.ui.edit import EditPage
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 
 _REFRESH_SECONDS = 60
 
 
-@register_page
-class DashboardPage(Page):
+class DashboardPage(EditPage[Dashboard, DashboardForm]):
     route = "dashboards/<uuid:dashboard_id>/"
     name = "dashboard"
     title = "Dashboard"
-    template = "dashboards/dashboard.html"
     parent = "dashboards"
-    methods = ("GET", "HEAD", "POST")
+    model = Dashboard
+    saves = ()
 
-    def project_id(self, **route: Any) -> UUID | None:
-        found = Dashboard.objects.filter(pk=route["dashboard_id"]).values_list("project_id", flat=True).first()
-        if found is None:
-            raise Http404("There is no such dashboard.")
-        return found
+    def record(self, visit: Visit, **route: Any) -> Dashboard:
+        return services.get_dashboard(reader_of(visit), route["dashboard_id"])
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, _found(visit, route["dashboard_id"]))
+    def form(self, visit: Visit, record: Dashboard, data: Any = None) -> DashboardForm:
+        return DashboardForm(data, initial={"name": record.name, "is_shared": record.is_shared})
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        row = _found(visit, route["dashboard_id"])
         return [
             Panel(
                 panel_name(chart),
@@ -55,72 +45,72 @@ class DashboardPage(Page):
                 partial(draw, visit, chart),
                 refresh_seconds=_REFRESH_SECONDS,
             )
-            for chart in row.charts.all()
+            for chart in self.record(visit, **route).charts.all()
         ]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        row, given = _found(visit, route["dashboard_id"]), visit.request.POST
-        try:
-            said = _ACTIONS.get(given.get("action", ""), _unknown)(visit, row)
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        else:
-            messages.success(visit.request, said)
-        if given.get("action") == "delete" and not Dashboard.objects.filter(pk=row.pk).exists():
-            return HttpResponseRedirect(visit.link("dashboards"))
-        return HttpResponseRedirect(visit.link(self.name, row.pk))
+    def shown(self, visit: Visit, record: Dashboard, form: DashboardForm) -> Mapping[str, Any]:
+        charts = list(record.charts.all())
+        return {
+            "title": record.name,
+            "charts": [
+                {
+                    "row": chart,
+                    "panel": panel_name(chart),
+                    "about": ", ".join(filter_words(visit.project.pk, chart.filters)),
+                    "alert_address": alert_address(visit, chart.figures[0], title=chart.title, filters=chart.filters),
+                    "change_address": visit.link("chart_form", chart=chart.pk),
+                    "is_first": chart is charts[0],
+                    "is_last": chart is charts[-1],
+                }
+                for chart in charts
+            ],
+            "may_change": services.may_change(reader_of(visit), record),
+            "made_by": "you" if record.owner == visit.actor else actor_names([record.owner])[record.owner],
+            "seen_by": seen_by(record),
+            "address": visit.request.build_absolute_uri(visit.request.path),
+            "add_address": visit.link("chart_form", dashboard=record.pk) if len(charts) < services.MAX_CHARTS else "",
+            "maximum": services.MAX_CHARTS,
+        }
+
+    def do_save(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        form = self.form(visit, record, visit.request.POST)
+        if not form.is_valid():
+            found = (f"{name}: {' '.join(map(str, texts))}" for name, texts in form.errors.items())
+            raise ValidationError(" ".join(found))
+        saved = services.change_dashboard(reader_of(visit), record.pk, form.cleaned_data)
+        return visit.done(f"{saved.name} is saved: seen by {seen_by(saved)}.", self.address(visit, record))
+
+    def do_delete(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        services.remove_dashboard(reader_of(visit), record.pk)
+        return visit.done(f"{record.name} is deleted.", visit.link("dashboards"))
+
+    def do_remove(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        chart = _chart(visit, record)
+        services.remove_chart(reader_of(visit), record.pk, chart.pk)
+        return visit.done(f"{chart.title} is removed.", self.address(visit, record))
+
+    def do_earlier(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        place = max(_chart(visit, record).position - 1, 0)
+        return self._change(visit, record, {"position": place}, "stands one place earlier")
+
+    def do_later(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        place = _chart(visit, record).position + 1
+        return self._change(visit, record, {"position": place}, "stands one place later")
+
+    def do_wide(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        return self._change(visit, record, {"is_wide": True}, "takes the whole width")
+
+    def do_narrow(self, visit: Visit, record: Dashboard) -> HttpResponseBase:
+        return self._change(visit, record, {"is_wide": False}, "takes half the width")
+
+    def _change(self, visit: Visit, record: Dashboard, values: Mapping[str, Any], said: str) -> HttpResponseBase:
+        chart = _chart(visit, record)
+        services.change_chart(reader_of(visit), record.pk, chart.pk, values)
+        return visit.done(f"{chart.title} {said}.", self.address(visit, record))
 
 
 def panel_name(chart: Chart) -> str:
     return f"chart-{chart.pk}"
-
-
-def _found(visit: Visit, dashboard_id: UUID) -> Dashboard:
-    try:
-        return services.get_dashboard(reader_of(visit), dashboard_id)
-    except NotFoundError as error:
-        raise Http404(error.message) from None
-
-
-def _shown(visit: Visit, row: Dashboard) -> dict[str, Any]:
-    may_change = services.may_change(reader_of(visit), row)
-    charts = list(row.charts.all())
-    return {
-        "title": row.name,
-        "dashboard": row,
-        "charts": [
-            {
-                "row": chart,
-                "panel": panel_name(chart),
-                "about": ", ".join(filter_words(visit.project.pk, chart.filters)),
-                "alert_address": alert_address(visit, chart.figures[0], title=chart.title, filters=chart.filters),
-                "change_address": visit.link("chart_form", chart=chart.pk),
-                "is_first": chart is charts[0],
-                "is_last": chart is charts[-1],
-            }
-            for chart in charts
-        ],
-        "may_change": may_change,
-        "form": DashboardForm(initial={"name": row.name, "is_shared": row.is_shared}),
-        "made_by": "you" if row.owner == visit.actor else actor_names([row.owner])[row.owner],
-        "seen_by": seen_by(row),
-        "address": visit.request.build_absolute_uri(visit.request.path),
-        "add_address": visit.link("chart_form", dashboard=row.pk) if len(charts) < services.MAX_CHARTS else "",
-        "maximum": services.MAX_CHARTS,
-    }
-
-
-def _save(visit: Visit, row: Dashboard) -> str:
-    form = DashboardForm(visit.request.POST)
-    if not form.is_valid():
-        raise ValidationError(" ".join(f"{name}: {' '.join(map(str, found))}" for name, found in form.errors.items()))
-    saved = services.change_dashboard(reader_of(visit), row.pk, form.cleaned_data)
-    return f"{saved.name} is saved: seen by {seen_by(saved)}."
-
-
-def _delete(visit: Visit, row: Dashboard) -> str:
-    services.remove_dashboard(reader_of(visit), row.pk)
-    return f"{row.name} is deleted."
 
 
 def _chart(visit: Visit, row: Dashboard) -> Chart:
@@ -129,32 +119,3 @@ def _chart(visit: Visit, row: Dashboard) -> Chart:
     if found is None:
         raise ChartNotFoundError
     return found
-
-
-def _change(visit: Visit, row: Dashboard, change: Callable[[Chart], Mapping[str, Any]], said: str) -> str:
-    chart = _chart(visit, row)
-    services.change_chart(reader_of(visit), row.pk, chart.pk, change(chart))
-    return f"{chart.title} {said}."
-
-
-def _remove(visit: Visit, row: Dashboard) -> str:
-    chart = _chart(visit, row)
-    services.remove_chart(reader_of(visit), row.pk, chart.pk)
-    return f"{chart.title} is removed."
-
-
-def _unknown(visit: Visit, row: Dashboard) -> str:
-    raise ValidationError("action: There is no such action.")
-
-
-_ACTIONS: Mapping[str, Callable[[Visit, Dashboard], str]] = {
-    "save": _save,
-    "delete": _delete,
-    "remove": _remove,
-    "earlier": partial(
-        _change, change=lambda chart: {"position": max(chart.position - 1, 0)}, said="stands one place earlier"
-    ),
-    "later": partial(_change, change=lambda chart: {"position": chart.position + 1}, said="stands one place later"),
-    "wide": partial(_change, change=lambda chart: {"is_wide": True}, said="takes the whole width"),
-    "narrow": partial(_change, change=lambda chart: {"is_wide": False}, said="takes half the width"),
-}

@@ -1,5 +1,3 @@
-"""Draws a chart: a plot, a table or a single figure; or the sentence that says why there is none."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +37,6 @@ def draw(visit: Visit, chart: Chart) -> Mapping[str, Any]:
 
 
 def sentence_of(error: ValidationError) -> str:
-    """Returns what is wrong without the name of the field, which means nothing on a page."""
     field = next(iter(error.details or {}), "")
     return f"This chart cannot be shown. {error.message.removeprefix(f'{field}: ')}"
 

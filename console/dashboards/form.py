@@ -1,5 +1,3 @@
-"""The form of a chart: one that is kept from another page, a new one of a dashboard, or a change of one."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,9 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.dashboards import services
@@ -21,10 +17,10 @@ from analytics.queries.score_measures import SCORE_GROUPS
 from console.dashboards.keeping import KEEP, kept_values
 from console.dashboards.list import reader_of
 from console.dashboards.words import filter_lines, group_label, parse_filter_lines
-from core.errors import ApplicationError, NotFoundError
-from core.ui.forms import refuse
-from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
+from core.errors import NotFoundError
+from core.resources.rows import get_or_raise
+from core.ui.edit import EditPage
+from core.ui.pages import Visit
 
 _FIRST_DASHBOARD = "My dashboard"
 _OF_THE_DASHBOARD = ("dashboard", "dashboard_name")
@@ -32,7 +28,7 @@ _FOLDED = ("figures", "group_by", "tag", "filters")
 
 
 class FiltersField(forms.CharField):
-    """Filters, one a line: the name, an equals sign, the value."""
+    """One filter a line, as `name=value`."""
 
     widget = forms.Textarea(attrs={"rows": 4})
 
@@ -72,7 +68,7 @@ class ChartForm(forms.Form):
     )
 
     def __init__(self, dashboards: Sequence[Dashboard] | None, *given: Any, **options: Any) -> None:
-        """`dashboards` are those that the person may add a chart to; None for a chart that stands on one."""
+        """`dashboards` are those the person may add a chart to; None if the chart is already on one."""
         super().__init__(*given, **options)
         if dashboards is None:
             for name in _OF_THE_DASHBOARD:
@@ -103,43 +99,40 @@ class ChartForm(forms.Form):
 
     @property
     def is_open(self) -> bool:
-        """True if what the chart shows is still to be chosen, or wrong."""
+        """True if the choice of what the chart shows is missing or wrong."""
         return not self["figures"].value() or any(name in self.errors for name in _FOLDED)
 
 
-@register_page
-class ChartFormPage(Page):
+class ChartFormPage(EditPage[Chart | None, ChartForm]):
     route = "dashboards/chart/"
     name = "chart_form"
     title = "Keep as chart"
-    template = "dashboards/form.html"
     parent = "dashboards"
-    methods = ("GET", "HEAD", "POST")
+    key = "chart"
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        chart = _chosen(visit)
-        if chart is not None:
-            return _shown(visit, chart, ChartForm(None, initial=_initial(chart)))
+    def find(self, visit: Visit, given: str) -> Chart:
+        row = get_or_raise(Chart.objects, NotFoundError("There is no such chart."), pk=UUID(given))
+        services.get_dashboard(reader_of(visit), row.dashboard_id)
+        return row
+
+    def form(self, visit: Visit, record: Chart | None, data: Any = None) -> ChartForm:
+        if record is not None:
+            return ChartForm(None, data, initial=_initial(record))
         dashboards = _dashboards(visit)
         given = {**kept_values(visit.request.GET.get(KEEP, "")), "dashboard": visit.request.GET.get("dashboard", "")}
         if not given["dashboard"] and dashboards:
             # Most people have one, and keep the next chart where the last one went.
             given["dashboard"] = str(max(dashboards, key=lambda row: row.updated_at).pk)
         given["filters"] = _lines(given.get("filters"))
-        return _shown(visit, None, ChartForm(dashboards, initial=given))
+        return ChartForm(dashboards, data, initial=given)
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        chart = _chosen(visit)
-        form = ChartForm(None if chart else _dashboards(visit), visit.request.POST)
-        if form.is_valid():
-            try:
-                saved = _save(visit, chart, form)
-            except ApplicationError as error:
-                refuse(form, error)
-            else:
-                messages.success(visit.request, f"{saved.title} is kept.")
-                return HttpResponseRedirect(f"{visit.link('dashboard', saved.dashboard_id)}#{saved.pk}")
-        return self.render(visit, **_shown(visit, chart, form))
+    def save(self, visit: Visit, record: Chart | None, form: ChartForm) -> HttpResponseBase:
+        saved = _save(visit, record, form)
+        return visit.done(f"{saved.title} is kept.", f"{visit.link('dashboard', saved.dashboard_id)}#{saved.pk}")
+
+    def shown(self, visit: Visit, record: Chart | None, form: ChartForm) -> Mapping[str, Any]:
+        back = visit.link("dashboard", record.dashboard_id) if record else visit.link("dashboards")
+        return {"back_address": back, "title": f"Change {record.title}" if record else self.title}
 
 
 def _save(visit: Visit, chart: Chart | None, form: ChartForm) -> Chart:
@@ -154,21 +147,6 @@ def _save(visit: Visit, chart: Chart | None, form: ChartForm) -> Chart:
         return services.add_chart(reader, dashboard_id, form.chart)
 
 
-def _chosen(visit: Visit) -> Chart | None:
-    """Returns the chart that the address names, None for a new one. Raises Http404."""
-    given = visit.request.GET.get("chart", "")
-    if not given:
-        return None
-    try:
-        row = Chart.objects.filter(pk=UUID(given)).first()
-        if row is None:
-            raise Http404("There is no such chart.")
-        services.get_dashboard(reader_of(visit), row.dashboard_id)
-    except (NotFoundError, ValueError):
-        raise Http404("There is no such chart.") from None
-    return row
-
-
 def _dashboards(visit: Visit) -> list[Dashboard]:
     reader = reader_of(visit)
     return [row for row in services.list_dashboards(reader) if services.may_change(reader, row)]
@@ -181,9 +159,3 @@ def _initial(chart: Chart) -> dict[str, Any]:
 
 def _lines(filters: Any) -> str:
     return "\n".join(filter_lines(filters)) if isinstance(filters, Mapping) else ""
-
-
-def _shown(visit: Visit, chart: Chart | None, form: ChartForm) -> dict[str, Any]:
-    back = visit.link("dashboard", chart.dashboard_id) if chart else visit.link("dashboards")
-    title = f"Change {chart.title}" if chart else ChartFormPage.title
-    return {"form": form, "back_address": back, "title": title}

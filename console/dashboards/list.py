@@ -1,24 +1,19 @@
-"""The page of dashboards: one's own and those that others share, and the form for a new one."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.dashboards.services import MAX_CHARTS, MAX_DASHBOARDS, Reader, add_dashboard, list_dashboards
 from analytics.models import Dashboard
 from analytics.models.dashboards import DASHBOARD_NAME_CHARACTERS
 from core.audit.actors import actor_names
-from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import moment, number
-from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
+from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
 
 
@@ -27,43 +22,31 @@ class DashboardForm(forms.Form):
     is_shared = forms.BooleanField(required=False, label="Everybody in the project sees it")
 
 
-@register_page
-class DashboardsPage(Page):
+class DashboardsPage(EditPage[None, DashboardForm]):
     route = "dashboards/"
     name = "dashboards"
     title = "Dashboards"
-    template = "dashboards/list.html"
-    methods = ("GET", "HEAD", "POST")
+    fields_of_codes = {"": "name"}
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, DashboardForm())
+    def form(self, visit: Visit, record: None, data: Any = None) -> DashboardForm:
+        return DashboardForm(data)
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        form = DashboardForm(visit.request.POST)
-        if form.is_valid():
-            try:
-                row = add_dashboard(reader_of(visit), **form.cleaned_data)
-            except ApplicationError as error:
-                form.add_error("name", error.message.removeprefix("name: "))
-            else:
-                messages.success(visit.request, f"{row.name} is made; it has no chart yet.")
-                return HttpResponseRedirect(visit.link("dashboard", row.pk))
-        return self.render(visit, **_shown(visit, form))
+    def save(self, visit: Visit, record: None, form: DashboardForm) -> HttpResponseBase:
+        row = add_dashboard(reader_of(visit), **form.cleaned_data)
+        return visit.done(f"{row.name} is made; it has no chart yet.", visit.link("dashboard", row.pk))
+
+    def shown(self, visit: Visit, record: None, form: DashboardForm) -> Mapping[str, Any]:
+        rows = list(list_dashboards(reader_of(visit)))
+        return {
+            "table": _table(visit, rows),
+            "max_charts": MAX_CHARTS,
+            "has_room": sum(row.owner == visit.actor for row in rows) < MAX_DASHBOARDS,
+            "maximum": MAX_DASHBOARDS,
+        }
 
 
 def reader_of(visit: Visit) -> Reader:
     return Reader(visit.project.pk, visit.actor, visit.may(Right.EDIT))
-
-
-def _shown(visit: Visit, form: DashboardForm) -> dict[str, Any]:
-    rows = list(list_dashboards(reader_of(visit)))
-    return {
-        "table": _table(visit, rows),
-        "form": form,
-        "max_charts": MAX_CHARTS,
-        "has_room": sum(row.owner == visit.actor for row in rows) < MAX_DASHBOARDS,
-        "maximum": MAX_DASHBOARDS,
-    }
 
 
 def _table(visit: Visit, rows: list[Dashboard]) -> Table:

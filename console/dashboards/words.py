@@ -1,5 +1,3 @@
-"""The words of charts: what they are split by, their filters, and the names of the keys that they show."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +63,6 @@ def figure_label(name: str) -> str:
 
 
 def filter_words(project_id: UUID, filters: Mapping[str, Any]) -> list[str]:
-    """Returns each filter in words, with the names of API keys and prompts as far as they still exist."""
     return [
         f"{_filter_label(name)}: {_value(project_id, name, value)}"
         for name, given in filters.items()
@@ -91,22 +88,20 @@ def _value(project_id: UUID, name: str, value: str) -> str:
 
 
 def key_names(project_id: UUID, group_by: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the name of each key of an answer: those of prompts and their versions, and that of the requests without
-    any."""
+    """Returns names by key for prompts, their versions, and requests without either."""
     prompts = prompt_names(project_id, [row["key"] for row in rows]) if group_by.startswith("prompt") else {}
     nothing = f"no {group_label(group_by).lower().replace('api', 'API')}"
     return {row["key"]: prompts.get(row["key"]) or row["name"] or nothing for row in rows}
 
 
 def filter_lines(filters: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the filters as the form has them, one a line."""
     for name, given in filters.items():
         for value in given if isinstance(given, list) else [given]:
             yield f"{name}={value}"
 
 
 def parse_filter_lines(text: str) -> dict[str, str | list[str]]:
-    """Returns the filters of such lines. Raises ValueError for a line without an equals sign."""
+    """Raises ValueError for a line without an equals sign."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if not line.strip():

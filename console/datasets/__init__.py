@@ -1,1 +1,0 @@
-"""The pages of data sets: their list, one set with its items, and its export."""

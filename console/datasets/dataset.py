@@ -1,35 +1,30 @@
-"""The page of one data set: its items by version and tag, one of them, and the forms that change them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.datasets import services
-from analytics.datasets.errors import DatasetItemNotFoundError, DatasetNotFoundError
+from analytics.datasets.errors import DatasetItemNotFoundError
 from analytics.datasets.selectors import get_dataset, get_item, list_tags
 from analytics.deletion.services import delete_dataset_item
 from analytics.models.datasets import Dataset, DatasetItem
 from analytics.presenters import datasets
 from console.datasets.forms import DatasetForm, ItemForm, expected_text
-from console.datasets.list import add_error
 from console.datasets.messages import shown_messages
 from console.experiments.rows import used_in
 from core.audit.actors import actor_name
 from core.errors import ApplicationError, ValidationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import NONE, moment, number
 from core.ui.marks import id_link
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
+from core.ui.tables import Column, Empty, Numbered, Table
 from core.wire.pagination import Page as ListPage
 
 _PER_PAGE = 25
@@ -38,143 +33,91 @@ _VERSIONS = 10
 _MAX_EXPECTED = 200
 
 
-@register_page
-class DatasetPage(Page):
-    """`version` and `tag` in the address choose among the items, and `item` names one of the latest version."""
+class DatasetPage(EditPage[Dataset, DatasetForm]):
+    """`version` and `tag` in the address choose among the items; `item` names one of the latest version."""
 
     route = "datasets/<uuid:project_id>/<uuid:dataset_id>/"
     name = "dataset"
     title = "Data set"
-    template = "datasets/dataset.html"
     parent = "datasets"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.EDIT
+    saves = ("", "change")
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, _dataset(visit, route["dataset_id"]))
+    def record(self, visit: Visit, **route: Any) -> Dataset:
+        return get_dataset(visit.project.pk, route["dataset_id"])
+
+    def form(self, visit: Visit, record: Dataset, data: Any = None) -> DatasetForm:
+        own = {"name": record.name, "description": record.description, "retention": record.retention}
+        return DatasetForm(data, initial=own)
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        dataset = _dataset(visit, route["dataset_id"])
+        dataset = self.record(visit, **route)
         return [
             Panel.of_table("items", "Items", lambda: _items(visit, dataset)),
             Panel.of_table("experiments", "Experiments", lambda: used_in(visit, dataset_id=dataset.pk)),
             Panel.of_table("versions", "Versions", lambda: _versions(visit, dataset)),
         ]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        dataset = _dataset(visit, route["dataset_id"])
-        form: DatasetForm | ItemForm | None = None
-        problem = ""
-        try:
-            form, done = _ACTIONS.get(visit.request.POST.get("action", ""), _change)(visit, dataset)
-            if done is not None:
-                return done
-        except ApplicationError as error:
-            problem = error.message
-        named = {"form": form} if isinstance(form, DatasetForm) else {"item_form": form} if form is not None else {}
-        return self.render(visit, self.panels(visit, **route), **_shown(visit, dataset, problem=problem, **named))
+    def save(self, visit: Visit, record: Dataset, form: DatasetForm) -> HttpResponseBase:
+        services.change_dataset(project_id=visit.project.pk, dataset_id=record.pk, values=form.cleaned_data)
+        return _to(visit, record, "The data set is changed.")
+
+    def fail(self, visit: Visit, record: Dataset, error: ApplicationError) -> HttpResponseBase:
+        return self.again(visit, record, self.form(visit, record), problem=error.message)
+
+    def shown(self, visit: Visit, record: Dataset, form: DatasetForm) -> Mapping[str, Any]:
+        return {
+            "tags": list_tags(record),
+            "tag": visit.request.GET.get("tag", ""),
+            "version": _version(visit, record),
+            "own_address": self.address(visit, record),
+            "export": _export(visit, record),
+            "experiment_address": visit.link_if_there("experiment_form", dataset=record.pk),
+            **_item(visit, record),
+        }
+
+    def address(self, visit: Visit, record: Dataset) -> str:
+        return visit.link(self.name, visit.project.pk, record.pk)
+
+    def do_delete(self, visit: Visit, record: Dataset) -> HttpResponseBase:
+        services.delete_dataset(project_id=visit.project.pk, dataset_id=record.pk, actor=visit.actor)
+        return visit.done(f"The data set {record.name} is deleted.", visit.link("datasets"))
+
+    def do_import(self, visit: Visit, record: Dataset) -> HttpResponseBase:
+        file = visit.request.FILES.get("file")
+        if not isinstance(file, UploadedFile):
+            raise ValidationError.of_field("file", "Choose a file of JSON lines.")
+        added = services.add_file(
+            project_id=visit.project.pk, dataset_id=record.pk, file=cast(Any, file.file), actor=visit.actor
+        )
+        return _to(visit, record, f"{added.items:,} items are new in version {added.dataset.version}.")
+
+    def do_item(self, visit: Visit, record: Dataset) -> HttpResponseBase:
+        form = ItemForm(visit.request.POST)
+        if not form.is_valid():
+            return self.again(visit, record, self.form(visit, record), item_form=form)
+        services.change_item(**_named_item(visit, record), values=form.cleaned_data)
+        return _to(visit, record, "The item is changed.", item=str(_item_id(visit)))
+
+    def do_remove(self, visit: Visit, record: Dataset) -> HttpResponseBase:
+        services.remove_item(**_named_item(visit, record))
+        return _to(visit, record, "The item is removed; earlier versions keep it.")
+
+    def do_erase(self, visit: Visit, record: Dataset) -> HttpResponseBase:
+        delete_dataset_item(record, _item_id(visit), actor=visit.actor)
+        return _to(visit, record, "The item is gone from every version.")
 
 
-_Done = tuple[DatasetForm | ItemForm | None, HttpResponseBase | None]
-"""A form that is not valid, or where the page leads to."""
-
-
-def _change(visit: Visit, dataset: Dataset) -> _Done:
-    form = DatasetForm(visit.request.POST)
-    if not form.is_valid():
-        return form, None
-    try:
-        services.change_dataset(project_id=visit.project.pk, dataset_id=dataset.pk, values=form.cleaned_data)
-    except ApplicationError as error:
-        add_error(form, error)
-        return form, None
-    return None, _to(visit, dataset, "The data set is changed.")
-
-
-def _delete(visit: Visit, dataset: Dataset) -> _Done:
-    services.delete_dataset(project_id=visit.project.pk, dataset_id=dataset.pk, actor=visit.actor)
-    messages.success(visit.request, f"The data set {dataset.name} is deleted.")
-    return None, HttpResponseRedirect(visit.link("datasets"))
-
-
-def _import(visit: Visit, dataset: Dataset) -> _Done:
-    file = visit.request.FILES.get("file")
-    if not isinstance(file, UploadedFile):
-        raise ValidationError.of_field("file", "Choose a file of JSON lines.")
-    added = services.add_file(
-        project_id=visit.project.pk, dataset_id=dataset.pk, file=cast(Any, file.file), actor=visit.actor
-    )
-    return None, _to(visit, dataset, f"{added.items:,} items are new in version {added.dataset.version}.")
-
-
-def _change_item(visit: Visit, dataset: Dataset) -> _Done:
-    form = ItemForm(visit.request.POST)
-    if not form.is_valid():
-        return form, None
-    item_id = _item_id(visit)
-    services.change_item(
-        project_id=visit.project.pk,
-        dataset_id=dataset.pk,
-        item_id=item_id,
-        values=form.cleaned_data,
-        actor=visit.actor,
-    )
-    return None, _to(visit, dataset, "The item is changed.", item=str(item_id))
-
-
-def _remove_item(visit: Visit, dataset: Dataset) -> _Done:
-    services.remove_item(project_id=visit.project.pk, dataset_id=dataset.pk, item_id=_item_id(visit), actor=visit.actor)
-    return None, _to(visit, dataset, "The item is removed; earlier versions keep it.")
-
-
-def _erase_item(visit: Visit, dataset: Dataset) -> _Done:
-    delete_dataset_item(dataset, _item_id(visit), actor=visit.actor)
-    return None, _to(visit, dataset, "The item is gone from every version.")
-
-
-_ACTIONS = {
-    "delete": _delete,
-    "import": _import,
-    "item": _change_item,
-    "remove": _remove_item,
-    "erase": _erase_item,
-}
+def _named_item(visit: Visit, dataset: Dataset) -> dict[str, Any]:
+    named = {"project_id": visit.project.pk, "dataset_id": dataset.pk, "item_id": _item_id(visit)}
+    return {**named, "actor": visit.actor}
 
 
 def _to(visit: Visit, dataset: Dataset, message: str, **query: str) -> HttpResponseBase:
-    messages.success(visit.request, message)
-    return HttpResponseRedirect(visit.link("dataset", visit.project.pk, dataset.pk, **query))
+    return visit.done(message, visit.link("dataset", visit.project.pk, dataset.pk, **query))
 
 
-def _shown(
-    visit: Visit,
-    dataset: Dataset,
-    *,
-    problem: str = "",
-    form: DatasetForm | None = None,
-    item_form: ItemForm | None = None,
-) -> dict[str, Any]:
-    own = {"name": dataset.name, "description": dataset.description, "retention": dataset.retention}
-    query = visit.request.GET
-    return {
-        "dataset": dataset,
-        "problem": problem,
-        "form": form or DatasetForm(initial=own),
-        "form_is_open": form is not None,
-        "may_edit": visit.may(Right.EDIT),
-        "tags": list_tags(dataset),
-        "tag": query.get("tag", ""),
-        "version": _version(visit, dataset),
-        "own_address": visit.link("dataset", visit.project.pk, dataset.pk),
-        "export": _export(visit, dataset),
-        "experiment_address": visit.link_if_there("experiment_form", dataset=dataset.pk),
-        "requests": visit.link_if_there("analytics_requests_changelist"),
-        "datasets_address": visit.link("datasets"),
-        **_item(visit, dataset, item_form),
-    }
-
-
-def _item(visit: Visit, dataset: Dataset, form: ItemForm | None) -> dict[str, Any]:
+def _item(visit: Visit, dataset: Dataset) -> dict[str, Any]:
     named = visit.request.POST.get("item") or visit.request.GET.get("item", "")
     try:
         item = get_item(dataset, UUID(named)) if named else None
@@ -186,17 +129,16 @@ def _item(visit: Visit, dataset: Dataset, form: ItemForm | None) -> dict[str, An
     return {
         "item": item,
         "messages_of_item": shown_messages(item),
-        "item_form": form or ItemForm(initial=own),
+        "item_form": ItemForm(initial=own),
         "request_address": _request_address(visit, item),
     }
 
 
 def _items(visit: Visit, dataset: Dataset) -> Table:
     query, version = visit.request.GET, _version(visit, dataset)
-    place = page_number(query, maximum=_MAX_PAGE)
-    page = ListPage(_PER_PAGE, (place - 1) * _PER_PAGE)
+    numbered = Numbered(query, _PER_PAGE, _MAX_PAGE)
     listing = datasets.items(
-        dataset, page, version=version, tag=query.get("tag", "")[:50], with_texts=visit.sees_content
+        dataset, numbered.page, version=version, tag=query.get("tag", "")[:50], with_texts=visit.sees_content
     )
     own = visit.link("dataset", visit.project.pk, dataset.pk)
     return Table(
@@ -217,13 +159,10 @@ def _items(visit: Visit, dataset: Dataset) -> Table:
             visit.link_if_there("datasets", take="1"),
             "Take requests",
         ),
-        query=query,
         key=(lambda row: f"{own}?item={row['id']}") if visit.sees_content else None,
         is_current=lambda row: str(row["id"]) == query.get("item"),
         has_chooser=True,
-        next_url=page_link(query, p=str(place + 1)) if place * _PER_PAGE < listing.count else "",
-        previous_url=page_link(query, p=str(place - 1)) if place > 1 else "",
-        count=listing.count,
+        **numbered.links(listing.count),
     )
 
 
@@ -244,7 +183,6 @@ def _versions(visit: Visit, dataset: Dataset) -> Table:
 
 
 def _version(visit: Visit, dataset: Dataset) -> int:
-    """Returns the version in the address; the latest for one that there is not."""
     text = visit.request.GET.get("version", "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= 9
     return int(text) if is_number and int(text) <= dataset.version else dataset.version
@@ -273,10 +211,3 @@ def _item_id(visit: Visit) -> UUID:
         return UUID(visit.request.POST.get("item", ""))
     except ValueError:
         raise DatasetItemNotFoundError from None
-
-
-def _dataset(visit: Visit, dataset_id: UUID) -> Dataset:
-    try:
-        return get_dataset(visit.project.pk, dataset_id)
-    except DatasetNotFoundError as error:
-        raise Http404(error.message) from error

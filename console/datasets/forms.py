@@ -1,5 +1,3 @@
-"""The forms of data sets; the serializers of the API decide what is valid."""
-
 from __future__ import annotations
 
 import json
@@ -36,8 +34,6 @@ _ORDERS = ((SampleOrder.RANDOM, "Spread over all that match"), (SampleOrder.NEWE
 
 
 class DatasetForm(forms.Form):
-    """Name, description and retention of a set."""
-
     name = forms.CharField(max_length=DATASET_NAME_CHARACTERS)
     description = forms.CharField(
         required=False, max_length=DESCRIPTION_CHARACTERS, widget=forms.Textarea(attrs={"rows": 2})
@@ -51,7 +47,7 @@ class DatasetForm(forms.Form):
 
 
 class TakeForm(forms.Form):
-    """Takes requests into a set: those that match a filter, one, those of a review queue, or those of an experiment."""
+    """Takes requests into a set: those matching a filter, a single one, or those of a queue or an experiment."""
 
     dataset = forms.ChoiceField(label="Data set", required=False)
     name = forms.CharField(
@@ -113,7 +109,6 @@ class TakeForm(forms.Form):
 
     @property
     def words(self) -> str:
-        """What is taken, where the form does not ask for it."""
         if self.experiment is not None:
             return self.experiment.words
         if self["queue_id"].value():
@@ -156,7 +151,7 @@ class TakeForm(forms.Form):
 
 
 class ItemForm(forms.Form):
-    """The form of an item's expected answer and its tags. A text that is JSON, but no JSON text, is stored as JSON."""
+    """Text that is JSON is stored as JSON, except a JSON string, which is stored as typed."""
 
     expected = forms.CharField(
         required=False,
@@ -182,7 +177,6 @@ def tags_of(text: str) -> list[str]:
 
 
 def expected_text(value: Any) -> str:
-    """Returns what is expected as the form shows it."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
 
 

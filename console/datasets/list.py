@@ -1,18 +1,13 @@
-"""The page of data sets: how large and how old they are, a form for a new one, and one that takes requests into one."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django import forms
-from django.contrib import messages
 from django.db import transaction
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
-from analytics.datasets import services
+from analytics.datasets import services, sources
 from analytics.datasets.selectors import list_datasets
 from analytics.datasets.services import Added
 from analytics.presenters import datasets
@@ -21,19 +16,17 @@ from analytics.serializers.datasets import FromRequestsSerializer, FromReviewSer
 from console.datasets.forms import NAMED, DatasetForm, TakeForm
 from console.datasets.taking import FromExperiment, read_positions
 from core.audit.actors import actor_name
-from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import moment, number
-from core.ui.pages import Page, Visit
+from core.ui.forms import saved
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
-from core.wire.pagination import Page as ListPage
+from core.ui.tables import Column, Empty, Numbered, Table
 from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.selectors import get_experiment
 
 _PER_PAGE = 25
-_MAX_PAGE = 100
 _RETENTIONS = {"kept": "until deleted", "project": "as requests"}
 _LEFT_OUT = {
     "already_there": "are in the set already",
@@ -43,66 +36,39 @@ _LEFT_OUT = {
 }
 
 
-@register_page
-class DatasetsPage(Page):
-    """The query of the request log in the address, or `request_id`, `queue_id`, or `experiment_id` with perhaps
-    `positions`, opens the form that takes them."""
+class DatasetsPage(EditPage[None, DatasetForm]):
+    """The form that takes requests opens if the address has a query of the request log, `request_id`, `queue_id`, or
+    `experiment_id` with optional `positions`."""
 
     route = "datasets/"
     name = "datasets"
     title = "Data sets"
-    template = "datasets/list.html"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.EDIT
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit)
+    def form(self, visit: Visit, record: None, data: Any = None) -> DatasetForm:
+        return DatasetForm(data)
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("datasets", "Data sets", lambda: _table(visit))]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        if visit.request.POST.get("action") == "take":
-            return self._take(visit)
-        form = DatasetForm(visit.request.POST)
-        if form.is_valid():
-            try:
-                row = services.create_dataset(project_id=visit.project.pk, actor=visit.actor, **form.cleaned_data)
-            except ApplicationError as error:
-                add_error(form, error)
-            else:
-                messages.success(visit.request, f"The data set {row.name} is there. Add its first items.")
-                return HttpResponseRedirect(visit.link("dataset", visit.project.pk, row.pk))
-        return self.render(visit, self.panels(visit), **_shown(visit, new=form))
+    def save(self, visit: Visit, record: None, form: DatasetForm) -> HttpResponseBase:
+        row = services.create_dataset(project_id=visit.project.pk, actor=visit.actor, **form.cleaned_data)
+        said = f"The data set {row.name} is there. Add its first items."
+        return visit.done(said, visit.link("dataset", visit.project.pk, row.pk))
 
-    def _take(self, visit: Visit) -> HttpResponseBase:
+    def shown(self, visit: Visit, record: None, form: DatasetForm) -> Mapping[str, Any]:
+        return {
+            "take": _take_form(visit),
+            "take_is_open": _names_requests(visit),
+            "form_address": visit.link("datasets"),
+        }
+
+    def do_take(self, visit: Visit, record: None) -> HttpResponseBase:
         form = _take_form(visit, visit.request.POST)
-        if form.is_valid():
-            try:
-                added = _added(visit, form)
-            except ApplicationError as error:
-                add_error(form, error)
-            else:
-                messages.success(visit.request, _said(added))
-                return HttpResponseRedirect(visit.link("dataset", visit.project.pk, added.dataset.pk))
-        return self.render(visit, self.panels(visit), **_shown(visit, take=form))
-
-
-def add_error(form: forms.Form, error: ApplicationError) -> None:
-    """Adds an error to the field that it names, or to the form."""
-    named = next(iter(error.details or ()), "")
-    form.add_error(named if named in form.fields else None, error.message)
-
-
-def _shown(visit: Visit, new: DatasetForm | None = None, take: TakeForm | None = None) -> dict[str, Any]:
-    return {
-        "new": new or DatasetForm(),
-        "new_is_open": new is not None,
-        "take": take or _take_form(visit),
-        "take_is_open": take is not None or _names_requests(visit),
-        "may_edit": visit.may(Right.EDIT),
-        "form_address": visit.link("datasets"),
-    }
+        added = saved(form, lambda: _added(visit, form))
+        if added is None:
+            return self.again(visit, record, DatasetForm(), take=form, take_is_open=True)
+        return visit.done(_said(added), visit.link("dataset", visit.project.pk, added.dataset.pk))
 
 
 def _names_requests(visit: Visit) -> bool:
@@ -125,7 +91,7 @@ def _experiment(visit: Visit, data: Mapping[str, Any] | None) -> FromExperiment 
 
 
 def _added(visit: Visit, form: TakeForm) -> Added:
-    """Adds what the form names. A new set is there only if something was added to it."""
+    """Creates a new set only if something is added to it."""
     body, given = form.body, form.cleaned_data
     if body is None:
         raise ValueError("the form is not valid")
@@ -142,13 +108,13 @@ def _added(visit: Visit, form: TakeForm) -> Added:
             )
         values = body.validated_data
         if isinstance(body, FromReviewSerializer):
-            return services.add_from_review(**whose, queue_id=values["queue_id"], states=values["states"])
+            return services.add_found(sources.of_review, values["queue_id"], values["states"], **whose)
         if not isinstance(body, FromRequestsSerializer):
             raise TypeError("the form takes requests")
         if (ids := body.request_ids_given) is not None:
-            return services.add_requests(**whose, request_ids=ids)
+            return services.add_found(sources.of_requests, ids, **whose)
         order = SampleOrder(values["order"])
-        return services.add_from_filter(**whose, filters=body.filters, order=order, limit=values["limit"])
+        return services.add_found(sources.of_filter, body.filters, order, values["limit"], **whose)
 
 
 def _said(added: Added) -> str:
@@ -159,9 +125,8 @@ def _said(added: Added) -> str:
 
 
 def _table(visit: Visit) -> Table:
-    query = visit.request.GET
-    place = page_number(query, maximum=_MAX_PAGE)
-    listing = datasets.datasets(visit.project.pk, ListPage(_PER_PAGE, (place - 1) * _PER_PAGE))
+    numbered = Numbered(visit.request.GET, _PER_PAGE)
+    listing = datasets.datasets(visit.project.pk, numbered.page)
     return Table(
         caption="Data sets, the last changed first",
         columns=[
@@ -179,10 +144,7 @@ def _table(visit: Visit) -> Table:
             visit.link_if_there("analytics_requests_changelist"),
             "Choose requests",
         ),
-        query=query,
         key=lambda row: visit.link("dataset", visit.project.pk, row["id"]),
         has_chooser=True,
-        next_url=page_link(query, p=str(place + 1)) if place * _PER_PAGE < listing.count else "",
-        previous_url=page_link(query, p=str(place - 1)) if place > 1 else "",
-        count=listing.count,
+        **numbered.links(listing.count),
     )

@@ -1,5 +1,3 @@
-"""The messages of an item as the page shows them: a role and a text each."""
-
 from __future__ import annotations
 
 import json
@@ -19,7 +17,6 @@ class ShownMessage:
 
 
 def shown_messages(item: DatasetItem) -> list[ShownMessage]:
-    """Returns the messages, and the variables and other parameters as JSON, of which none is empty."""
     shown = [ShownMessage(str(message.get("role")), _text(message)) for message in item.messages]
     for name, value in (("variables", item.variables), ("parameters", item.parameters)):
         if value:

@@ -1,5 +1,3 @@
-"""Takes the items of an experiment into a data set: all of them or some, with an answer that is expected."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +7,7 @@ from uuid import UUID
 
 from analytics.datasets import services
 from analytics.datasets.services import Added
-from analytics.datasets.sources import Options
+from analytics.datasets.sources import Options, of_keys
 from analytics.queries.request_cursor import RequestCursor
 from core.errors import ValidationError
 from gateway.experiments.candidates import candidates_of
@@ -22,7 +20,7 @@ _MAX_POSITIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FromExperiment:
-    """The items of an experiment at these positions; without any, all."""
+    """The items of an experiment at these positions; all if `positions` is empty."""
 
     experiment: Experiment
     positions: Sequence[int]
@@ -37,7 +35,6 @@ class FromExperiment:
 
     @property
     def expected_choices(self) -> list[tuple[str, str]]:
-        """The answers that may be expected of the new items, with their labels."""
         of_set = self.experiment.dataset_id is not None
         titles = [(one.label, f"The answer of {one.label}: {one.title}") for one in candidates_of(self._candidates)]
         first = ("", "What they expect already") if of_set else ("", "None")
@@ -45,7 +42,6 @@ class FromExperiment:
         return [first, *given, *titles, (WINNER, "The one that a person called better, where there is one")]
 
     def add(self, *, dataset_id: UUID, expected: str, options: Options, actor: str) -> Added:
-        """Adds the items. Raises as the services of data sets do."""
         rows = list(self._rows())
         whose: dict[str, Any] = {
             "project_id": self.experiment.project_id,
@@ -60,7 +56,7 @@ class FromExperiment:
             for row in rows
             if row.request_id is not None and row.requested_at is not None
         ]
-        return services.add_located(**whose, keys=keys)
+        return services.add_found(of_keys, keys, **whose)
 
     @property
     def _candidates(self) -> list[dict[str, Any]]:
@@ -77,7 +73,6 @@ class FromExperiment:
         yield from found
 
     def _answers(self, rows: Sequence[ExperimentItem], expected: str) -> dict[UUID, str]:
-        """Returns the texts that are expected, by the id of the request or of the item of a data set."""
         labels = {row.pk: row.winner if expected == WINNER else expected for row in rows}
         wanted = {pk: LABELS.index(label) for pk, label in labels.items() if label in LABELS}
         if not wanted:
@@ -92,7 +87,6 @@ class FromExperiment:
 
 
 def read_positions(text: str) -> list[int]:
-    """Returns the positions in a text such as `1,5,9`; what is no position is left out."""
     parts = [part for part in text.split(",")[:_MAX_POSITIONS] if part.isascii() and part.isdecimal() and len(part) < 5]
     return sorted({int(part) for part in parts})
 

@@ -1,11 +1,10 @@
-"""What the forms of the panel do: comments are added, changed and deleted, requests and sessions assigned."""
-
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import QueryDict
+from django.http.response import HttpResponseBase
 
 from analytics.discussions import services
 from analytics.discussions.errors import AssignmentNotFoundError, CommentNotFoundError
@@ -13,83 +12,88 @@ from analytics.discussions.selectors import list_assignments
 from analytics.discussions.subject import Subject
 from analytics.models import Assignment
 from analytics.models.discussions import AssignmentState
-from console.discussions.panel import CommentForm
+from console.discussions.panel import CommentForm, discussion_panel
 from core.errors import ApplicationError
+from core.resources.rows import get_or_raise
 from core.roles import Right
+from core.ui.edit import EditPage, Form, Record
 from core.ui.pages import Visit
-
-_OF_COMMENTS = ("comment", "comment-change", "comment-delete")
-_OF_ASSIGNMENTS = ("assign", "assignment-done", "assignment-open", "assignment-delete")
-ACTIONS = frozenset({*_OF_COMMENTS, *_OF_ASSIGNMENTS})
+from core.ui.panels import Panel
 
 
-def act(visit: Visit, subject: Subject) -> CommentForm | None:
-    """Does what the form of the panel asks for, and leaves a message about it. Returns the form of a comment that is
-    not valid. Raises PermissionDenied without the right to edit."""
-    visit.require(Right.EDIT)
-    given = visit.request.POST
-    action = given.get("action", "")
-    form = CommentForm(given)
-    if action in ("comment", "comment-change") and not form.is_valid():
-        return form
+class DiscussedPage(EditPage[Record, Form]):
+    right = Right.EDIT
+    # The comment that was sent, if it is not valid.
+    comment: CommentForm | None = None
+
+    def subject(self, record: Record) -> Subject:
+        raise NotImplementedError
+
+    def discussion(self, visit: Visit, record: Record) -> Panel:
+        return discussion_panel(visit, self.subject(record), self.comment)
+
+    def address(self, visit: Visit, record: Record) -> str:
+        return visit.request.get_full_path()
+
+    def fail(self, visit: Visit, record: Record, error: ApplicationError) -> HttpResponseBase:
+        anchor = "" if visit.request.POST["action"] in ("delete", "queue") else "#panel-discussion"
+        return visit.failed(error.message.removeprefix("assignee: "), self.address(visit, record) + anchor)
+
+    def do_comment(self, visit: Visit, record: Record) -> HttpResponseBase:
+        form = CommentForm(visit.request.POST)
+        if not form.is_valid():
+            return self._refused(visit, record, form)
+        services.add_comment(**_whose(visit), subject=self.subject(record), text=form.cleaned_data["text"])
+        return self._done(visit, record, "The comment is added.")
+
+    def do_comment_change(self, visit: Visit, record: Record) -> HttpResponseBase:
+        form = CommentForm(visit.request.POST)
+        if not form.is_valid():
+            return self._refused(visit, record, form)
+        services.change_comment(**_whose(visit), **_comment(visit), text=form.cleaned_data["text"])
+        return self._done(visit, record, "The comment is changed.")
+
+    def do_comment_delete(self, visit: Visit, record: Record) -> HttpResponseBase:
+        services.delete_comment(**_whose(visit), **_comment(visit))
+        return self._done(visit, record, "The comment is deleted.")
+
+    def do_assign(self, visit: Visit, record: Record) -> HttpResponseBase:
+        assignee = visit.request.POST.get("assignee", "")
+        row, _ = services.assign(**_whose(visit), subject=self.subject(record), assignee=assignee)
+        return self._done(visit, record, f"It is assigned to {row.assignee}.")
+
+    def do_assignment_delete(self, visit: Visit, record: Record) -> HttpResponseBase:
+        services.delete_assignment(**_whose(visit), assignment_id=self._assignment(visit, record).pk)
+        return self._done(visit, record, "Nobody looks after it any more.")
+
+    def do_assignment_done(self, visit: Visit, record: Record) -> HttpResponseBase:
+        return self._change_assignment(visit, record, AssignmentState.DONE, "It is done.")
+
+    def do_assignment_open(self, visit: Visit, record: Record) -> HttpResponseBase:
+        return self._change_assignment(visit, record, AssignmentState.OPEN, "It is open again.")
+
+    def _change_assignment(self, visit: Visit, record: Record, state: AssignmentState, said: str) -> HttpResponseBase:
+        services.change_assignment(**_whose(visit), assignment_id=self._assignment(visit, record).pk, state=state)
+        return self._done(visit, record, said)
+
+    def _assignment(self, visit: Visit, record: Record) -> Assignment:
+        return get_or_raise(list_assignments(visit.project.pk, self.subject(record)), AssignmentNotFoundError)
+
+    def _refused(self, visit: Visit, record: Record, form: CommentForm) -> HttpResponseBase:
+        self.comment = form
+        return self.again(visit, record, self.form(visit, record))
+
+    def _done(self, visit: Visit, record: Record, said: str) -> HttpResponseBase:
+        return visit.done(said, self.address(visit, record) + "#panel-discussion")
+
+
+def _whose(visit: Visit) -> dict[str, Any]:
+    return {"project_id": visit.project.pk, "actor": visit.actor}
+
+
+def _comment(visit: Visit) -> Mapping[str, Any]:
     try:
-        if action in _OF_COMMENTS:
-            done = _comment(visit, subject, action, form)
-        else:
-            done = _assign(visit, subject, action, given)
-    except ApplicationError as error:
-        messages.error(visit.request, error.message.removeprefix("assignee: "))
-    else:
-        messages.success(visit.request, done)
-    return None
-
-
-def _comment(visit: Visit, subject: Subject, action: str, form: CommentForm) -> str:
-    project_id, actor = visit.project.pk, visit.actor
-    if action == "comment":
-        services.add_comment(project_id=project_id, subject=subject, text=form.cleaned_data["text"], actor=actor)
-        return "The comment is added."
-    comment_id, is_administrator = _comment_id(visit.request.POST), visit.may(Right.ADMINISTER)
-    if action == "comment-delete":
-        services.delete_comment(
-            project_id=project_id, comment_id=comment_id, actor=actor, is_administrator=is_administrator
-        )
-        return "The comment is deleted."
-    services.change_comment(
-        project_id=project_id,
-        comment_id=comment_id,
-        text=form.cleaned_data["text"],
-        actor=actor,
-        is_administrator=is_administrator,
-    )
-    return "The comment is changed."
-
-
-def _comment_id(given: QueryDict) -> UUID:
-    try:
-        return UUID(given.get("comment", ""))
+        comment_id = UUID(visit.request.POST.get("comment", ""))
     except ValueError:
         raise CommentNotFoundError from None
-
-
-def _assign(visit: Visit, subject: Subject, action: str, given: QueryDict) -> str:
-    project_id, actor = visit.project.pk, visit.actor
-    if action == "assign":
-        row, _ = services.assign(
-            project_id=project_id, subject=subject, assignee=given.get("assignee", ""), actor=actor
-        )
-        return f"It is assigned to {row.assignee}."
-    row = _assignment(visit, subject)
-    if action == "assignment-delete":
-        services.delete_assignment(project_id=project_id, assignment_id=row.pk, actor=actor)
-        return "Nobody looks after it any more."
-    state = AssignmentState.DONE if action == "assignment-done" else AssignmentState.OPEN
-    services.change_assignment(project_id=project_id, assignment_id=row.pk, actor=actor, state=state)
-    return "It is done." if state == AssignmentState.DONE else "It is open again."
-
-
-def _assignment(visit: Visit, subject: Subject) -> Assignment:
-    row = list_assignments(visit.project.pk, subject).first()
-    if row is None:
-        raise AssignmentNotFoundError
-    return row
+    return {"comment_id": comment_id, "is_administrator": visit.may(Right.ADMINISTER)}

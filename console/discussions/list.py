@@ -1,5 +1,3 @@
-"""The page of what is assigned to whom, at first to the reader, and of the comments that mention that person."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +16,7 @@ from core.ui.formats import moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
+from core.ui.tables import Column, Empty, Numbered, Table
 
 ANYBODY = "*"
 
@@ -31,12 +28,10 @@ _STATES = (("open", "open"), ("done", "done"), (ANYBODY, "open and done"))
 _PAGES = {SubjectKind.REQUEST: "analytics_requests_detail", SubjectKind.SESSION: "session"}
 
 
-@register_page
 class AssignmentsPage(Page):
     route = "assignments/"
     name = LIST
     title = "Assignments"
-    template = "discussions/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         person, own = _person(visit), visit.person.get_username()
@@ -60,18 +55,16 @@ class AssignmentsPage(Page):
 
 
 def _person(visit: Visit) -> str:
-    """Returns the username whose assignments are shown; empty for everybody's."""
     named: str = visit.request.GET.get("assignee", "").strip()[:150] or visit.person.get_username()
     return "" if named == ANYBODY else named
 
 
 def _assigned(visit: Visit) -> Table:
     query = visit.request.GET
-    state, number = query.get("state", ""), page_number(query, maximum=_MAX_PAGE)
+    state, numbered = query.get("state", ""), Numbered(query, _PER_PAGE, _MAX_PAGE)
     state = "" if state == ANYBODY else state if state in ("open", "done") else "open"
     found = list_assignments(visit.project.pk, assignee=_person(visit), state=state)
-    count = found.count()
-    rows = list(found[(number - 1) * _PER_PAGE : number * _PER_PAGE])
+    rows = list(found[numbered.rows])
     names = actor_names([row.assigned_by for row in rows])
     return Table(
         caption="Requests and sessions, the latest first",
@@ -84,11 +77,8 @@ def _assigned(visit: Visit) -> Table:
         ],
         rows=rows,
         empty=Empty("Nothing is assigned. The page of a request or session assigns it to a member."),
-        query=query,
         key=lambda row: _address(visit, row),
-        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < count else "",
-        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
-        count=count,
+        **numbered.links(found.count()),
     )
 
 

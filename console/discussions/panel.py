@@ -1,5 +1,3 @@
-"""The panel of comments on the page of a request or session, with who looks after it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -27,7 +25,7 @@ _MAX_PEOPLE = 500
 
 
 class CommentForm(forms.Form):
-    """A new comment, or the changed text of one. Its ids are its own: the page has other forms with a text."""
+    """Has ids of its own: the page has other forms with a field `text`."""
 
     text = forms.CharField(
         label="Write a comment",
@@ -42,8 +40,8 @@ class CommentForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class ShownComment:
-    """A comment as the page shows it. `pieces` are the parts of its text, each with the address of the person whom it
-    names or an empty text; none for a reader without content."""
+    """`pieces` are the parts of the text, each with the address of the person it mentions or an empty text. A reader
+    without content gets none."""
 
     row: Comment
     author: str
@@ -53,7 +51,7 @@ class ShownComment:
 
 
 def discussion_panel(visit: Visit, subject: Subject, form: CommentForm | None = None) -> Panel:
-    """Returns the panel. A `form` that is not valid is shown again with what was typed."""
+    """Shows an invalid `form` again, with what was typed."""
 
     def load() -> Mapping[str, Any]:
         return {
@@ -68,7 +66,6 @@ def discussion_panel(visit: Visit, subject: Subject, form: CommentForm | None = 
 
 
 def assignment_context(visit: Visit, subject: Subject) -> Mapping[str, Any]:
-    """Returns who looks after the subject, for the panel and the badge above it."""
     row = list_assignments(visit.project.pk, subject).first()
     return {
         "assignment": row,

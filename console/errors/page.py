@@ -1,6 +1,3 @@
-"""The errors of a range: each kind with its plot, when it was first and last seen, and its latest request beside the
-list."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +8,11 @@ from django.utils.html import format_html
 
 from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import metrics, requests
+from analytics.presenters import metrics
 from analytics.presenters.providers import error_groups
 from analytics.presenters.spend import range_before
 from analytics.queries.error_groups import FIELDS
+from analytics.queries.request_facets import list_facets
 from analytics.queries.request_filters import RequestFilter, conditions_of
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
@@ -27,10 +25,8 @@ from core.ui.marks import id_link
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Sparkline, Unit, render
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
+from core.ui.tables import Column, Empty, Numbered, Table, page_link
 from core.ui.tiles import Tile
-from core.wire.pagination import Page as ListPage
 from integrations.registry import provider_title
 
 PAGE_ROWS = 25
@@ -52,12 +48,10 @@ _FIELDS = tuple(
 )
 
 
-@register_page
 class ErrorsPage(Page):
     route = "errors/"
     name = "errors"
     title = "Errors"
-    template = "errors/page.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
@@ -86,7 +80,6 @@ class ErrorsPage(Page):
 
 
 def _chosen(visit: Visit) -> RequestFilter:
-    """Returns the filter of the address. Raises QueryProblem."""
     filters = parse_query(visit, further=("p",)).filters
     given = conditions_of(filters).conditions.keys() - {"start", "end"}
     if others := sorted(given - set(FIELDS)):
@@ -96,15 +89,12 @@ def _chosen(visit: Visit) -> RequestFilter:
 
 def _facets(visit: Visit, filters: RequestFilter) -> Mapping[str, Any]:
     failed = replace(filters, start=visit.period.start, end=visit.period.end, outcome=_FAILED)
-    found = {one["name"]: one for one in requests.facets(visit.project.pk, failed, without_own=True)["facets"]}
+    found = {one.name: one for one in list_facets(visit.project.pk, failed, without_own=True).facets}
     facets = [
         Facet(
             item.name,
             item.label,
-            [
-                FacetValue(one["value"], one["request_count"], _named(item.name, one["value"]))
-                for one in entry["values"]
-            ],
+            [FacetValue(one.value, one.request_count, _named(item.name, one.value)) for one in entry.values],
         )
         for item in _FIELDS
         if (entry := found.get(item.name))
@@ -120,30 +110,30 @@ def _totals(visit: Visit) -> dict[str, Any]:
         "tiles": [
             Tile(
                 "Failed requests",
-                formats.number(now["error_count"]),
-                _compared(now["error_count"], before["error_count"]),
+                formats.number(now.error_count),
+                _compared(now.error_count, before.error_count),
                 visit.link_if_there(_REQUESTS, outcome="error"),
-                "bad" if now["error_count"] else "good",
+                "bad" if now.error_count else "good",
                 keep_figure(visit, "error_count"),
                 alert_address(visit, "error_count"),
             ),
             Tile(
                 "Share of all requests",
-                formats.share(now["error_rate"] if now["request_count"] else None),
-                f"{formats.share(before['error_rate'] if before['request_count'] else None)} in the range before",
+                formats.share(now.error_rate if now.request_count else None),
+                f"{formats.share(before.error_rate if before.request_count else None)} in the range before",
                 keep=keep_figure(visit, "error_rate"),
                 alert=alert_address(visit, "error_rate"),
             ),
             Tile(
                 "Cancelled by clients",
-                formats.number(now["cancelled_count"]),
-                _compared(now["cancelled_count"], before["cancelled_count"]),
+                formats.number(now.cancelled_count),
+                _compared(now.cancelled_count, before.cancelled_count),
                 visit.link_if_there(_REQUESTS, outcome="cancelled"),
             ),
             Tile(
                 "All requests",
-                formats.number(now["request_count"]),
-                _compared(now["request_count"], before["request_count"]),
+                formats.number(now.request_count),
+                _compared(now.request_count, before.request_count),
                 visit.link_if_there(_REQUESTS),
             ),
         ]
@@ -160,30 +150,26 @@ def _named(field: str, value: str) -> str:
 
 
 def _groups(visit: Visit, filters: RequestFilter) -> dict[str, Any]:
-    number = page_number(visit.request.GET)
-    page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
+    numbered = Numbered(visit.request.GET, PAGE_ROWS)
     time_range = TimeRange(visit.period.start, visit.period.end)
-    found = error_groups(visit.project.pk, time_range, page, filters=filters)
+    found = error_groups(visit.project.pk, time_range, numbered.page, filters=filters)
     return {
-        "plot": None if number > 1 or not found.results else _plot(visit, found.results, found.more["starts"]),
+        "plot": None if numbered.number > 1 or not found.results else _plot(visit, found.results, found.more["starts"]),
         "table": Table(
             caption=f"{found.count} kind{'' if found.count == 1 else 's'} of errors, the most frequent first",
             columns=_columns(visit),
             rows=found.results,
             empty=Empty("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
-            query=visit.request.GET,
             keep=keep_address(visit, "Error codes", ChartKind.RANKING, ["error_count"], group_by="error_code"),
             key=lambda group: page_link(visit.request.GET, peek=str(group["sample_request_id"] or "")),
             is_current=lambda group: str(group["sample_request_id"]) == visit.request.GET.get(PEEK),
             has_chooser=True,
-            next_url=page_link(visit.request.GET, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
-            previous_url=page_link(visit.request.GET, p=str(number - 1) if number > 2 else "") if number > 1 else "",
+            **numbered.links(found.count, is_counted=False),
         ),
     }
 
 
 def _plot(visit: Visit, groups: Sequence[Mapping[str, Any]], starts: Sequence[Any]) -> Plot:
-    """Returns the errors over time by the most frequent codes of the page."""
     codes: dict[str, list[int]] = {}
     for group in groups:
         name = _code(group)
@@ -209,12 +195,16 @@ def _columns(visit: Visit) -> list[Column]:
             return formats.NONE
         return id_link(visit.link_if_there("analytics_requests_detail", visit.project.pk, request_id), request_id)
 
+    def count(group: Mapping[str, Any]) -> Any:
+        # Text that is empty in a group filters nothing.
+        return visit.linked(formats.number(group["error_count"]), _REQUESTS, **_filters(group))
+
     return [
         Column("code", "Code", _code),
         Column("model", "Model", lambda group: group["model"] or "before any model"),
         Column("provider", "Provider", _provider),
         Column("status", "Status", lambda group: ", ".join(map(str, group["status_codes"]))),
-        Column("count", "Errors", lambda group: _count(visit, group), is_numeric=True),
+        Column("count", "Errors", count, is_numeric=True),
         Column("share", "Share", lambda group: formats.share(group["percentage"] / 100), is_numeric=True),
         Column("plot", "Over time", _sparkline, gives_way=True),
         Column("first", "First seen", lambda group: formats.moment(group["first_seen"]), is_default=False),
@@ -225,18 +215,12 @@ def _columns(visit: Visit) -> list[Column]:
     ]
 
 
-def _count(visit: Visit, group: Mapping[str, Any]) -> Any:
-    count, href = formats.number(group["error_count"]), _requests(visit, group)
-    return format_html('<a href="{}">{}</a>', href, count) if href else count
-
-
 def _sparkline(group: Mapping[str, Any]) -> Any:
     title = f"{_code(group)} of {group['model'] or 'no model'}"
     return render(Sparkline(title, _summed(group["counts"]), Unit.COUNT, "bad"))
 
 
 def _summed(counts: Sequence[int]) -> list[int]:
-    """Returns the counts of neighbouring intervals together, few enough for a small plot."""
     size = -(-len(counts) // _SPARKLINE_POINTS)
     return [sum(counts[first : first + size]) for first in range(0, len(counts), size)]
 
@@ -250,14 +234,8 @@ def _code(group: Mapping[str, Any]) -> str:
 
 
 def _dataset(visit: Visit, group: Mapping[str, Any]) -> Any:
-    """Returns a link that takes the requests that failed so into a data set."""
     href = visit.link_if_there("datasets", take="1", **_filters(group)) if visit.may(Right.EDIT) else ""
     return format_html('<a href="{}">To a data set</a>', href) if href else formats.NONE
-
-
-def _requests(visit: Visit, group: Mapping[str, Any]) -> str:
-    """Returns the address of the requests that failed so. Text that is empty in a group filters nothing there."""
-    return visit.link_if_there(_REQUESTS, **_filters(group))
 
 
 def _filters(group: Mapping[str, Any]) -> dict[str, Any]:

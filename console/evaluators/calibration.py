@@ -1,5 +1,3 @@
-"""The card that says how far an evaluator agrees with people."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +52,6 @@ def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
 
 
 def _labels_address(visit: Visit, version: KnownVersion) -> str:
-    """Returns where to label answers that online evaluations have due; empty for readers, and where none is."""
     if version.evaluator_id not in count_free_labels(visit.project.pk, timezone.now()):
         return ""
     return visit.link_if_there("review_labels", evaluator_id=str(version.evaluator_id), count="20")

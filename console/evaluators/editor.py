@@ -1,4 +1,4 @@
-"""The form of a definition with the dry run beside it, as the pages of a new and of a known evaluator show it."""
+"""The form of a definition with the dry run beside it, shared by the pages of a new and a known evaluator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _REQUEST = "analytics_requests_detail"
 
 
 class TryForm(forms.Form):
-    """The requests that an evaluator is tried on: those that are named, or else the newest of a filter."""
+    """The requests to try an evaluator on: the named ones, else the newest that match a filter."""
 
     request_ids = forms.CharField(
         required=False,
@@ -89,7 +89,7 @@ class TryForm(forms.Form):
         return given
 
     def clean_expected(self) -> Any:
-        """Returns the expected answer: an object or a list where it is JSON of these, else the text; None for none."""
+        """Returns an object or a list if the text is JSON of one, else the text; None if it is empty."""
         text: str = self.cleaned_data["expected"]
         if text.lstrip()[:1] in ("{", "["):
             try:
@@ -101,14 +101,11 @@ class TryForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A dry run to show: its table, and one sentence about all of it."""
-
     table: Table
     sentence: str
 
 
 def dry_run(visit: Visit, kind: str, form: KindForm, chosen: TryForm) -> Outcome | None:
-    """Returns the outcome of the definition as it stands in the form; None where one of both forms has errors."""
     if not all([form.is_valid(), chosen.is_valid()]):
         return None
     try:
@@ -124,7 +121,6 @@ def dry_run(visit: Visit, kind: str, form: KindForm, chosen: TryForm) -> Outcome
 
 
 def can_be_tried(kind: str) -> bool:
-    """Returns whether the kind scores one answer."""
     return kind != str(Pairwise.__struct_config__.tag)
 
 
@@ -145,7 +141,6 @@ def _tried(visit: Visit, definition: Definition, good_from: float, chosen: TryFo
 
 
 def _newest(visit: Visit, chosen: TryForm) -> list[UUID]:
-    """Returns the newest requests that match in the range. Raises the errors of the store."""
     period = visit.period
     bounds = {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
     filters = _filter_of({**bounds, **chosen.cleaned_data["filter"]})
@@ -155,7 +150,6 @@ def _newest(visit: Visit, chosen: TryForm) -> list[UUID]:
 
 
 def _filter_of(given: Mapping[str, Any]) -> RequestFilter:
-    """Raises the errors of DRF."""
     parameters = RequestParameters(data={"source": _CLIENTS, **given})
     parameters.is_valid(raise_exception=True)
     return parameters.to_filter()
@@ -215,14 +209,13 @@ class NameForm(forms.Form):
 
 
 def chosen_requests(visit: Visit) -> TryForm:
-    """Returns the form of the dry run as it was sent or as the address fills it in."""
     if visit.request.method == "POST":
         return TryForm(visit.request.POST.dict())
     return TryForm(initial={"request_ids": visit.request.GET.get("request_id", "")})
 
 
 def editor_context(visit: Visit, kind: str, form: KindForm) -> dict[str, Any]:
-    """Returns what the template of the editor shows; the dry run is made where its button was pressed."""
+    """Returns the template's context; its button makes the dry run."""
     chosen, outcome = chosen_requests(visit), None
     if visit.request.method == "POST" and visit.request.POST.get("action") == TRY and can_be_tried(kind):
         outcome = dry_run(visit, kind, form, chosen)

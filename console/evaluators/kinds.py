@@ -1,5 +1,3 @@
-"""A plain form for each kind of evaluator. The definition of the kind decides what is valid."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -7,9 +5,11 @@ from typing import Any
 
 from django import forms
 
+from analytics.evaluators.definitions import MAX_JUDGE_TOKENS
 from analytics.models.evaluators import DEFAULT_GOOD_FROM
 from console.evaluators.rubric import Rubric
 from core.errors import ApplicationError
+from gateway.judging.form import MAX_TOKENS, MAX_TOKENS_OF_THINKERS
 
 KIND_TITLES: Mapping[str, str] = {
     "json_schema": "Keeps a JSON schema",
@@ -31,10 +31,7 @@ _MODELS: dict[str, Any] = {"list": "models", "autocomplete": "off"}
 
 
 class KindForm(forms.Form):
-    """The base of all kinds: the fields of a definition, and the score of a good answer.
-
-    An empty field is left out, so that it has its default. `rubric` has the criteria of a judge.
-    """
+    """A field left empty is omitted and gets its default. `rubric` has the criteria of a judge."""
 
     rubric: Rubric | None = None
     # The name of a tool and the expected refusal would meet the evaluator's name and the expected answer.
@@ -52,11 +49,9 @@ class KindForm(forms.Form):
         )
 
     def initial_of(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what the fields show of a definition."""
         return {name: value for name, value in definition.items() if value is not None}
 
     def definition(self) -> dict[str, Any]:
-        """Returns the definition of a form that is valid, as the API takes it."""
         given = {name: value for name, value in self.cleaned_data.items() if name != "good_from"}
         return {name: value for name, value in given.items() if value not in ("", None)}
 
@@ -174,8 +169,6 @@ class SimilarityForm(KindForm):
 
 
 class AskingForm(KindForm):
-    """The base of the kinds that ask a judge."""
-
     model = forms.CharField(
         required=False,
         max_length=512,
@@ -187,9 +180,11 @@ class AskingForm(KindForm):
     max_tokens = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=1_000_000,
+        max_value=MAX_JUDGE_TOKENS,
         label="Longest answer in tokens",
-        help_text="Thoughts included. Empty: 1,000, or 8,000 for a model that may think.",
+        help_text=(
+            f"Thoughts included. Empty: {MAX_TOKENS:,}, or {MAX_TOKENS_OF_THINKERS:,} for a model that may think."
+        ),
     )
 
 
@@ -219,7 +214,7 @@ class PairwiseForm(AskingForm):
 
 
 class UserFeedbackForm(KindForm):
-    """It has nothing to choose: a rating of 1 or 2 within 24 hours is a bad one."""
+    """Has no choices: a rating of 1 or 2 within 24 hours is a bad one."""
 
 
 KIND_FORMS: Mapping[str, type[KindForm]] = {
@@ -245,7 +240,6 @@ def kind_form(
     definition: Mapping[str, Any] | None = None,
     good_from: float | None = None,
 ) -> KindForm:
-    """Returns the form of a kind, filled in with a definition or with what was sent."""
     form = KIND_FORMS[kind](data, definition)
     if good_from is not None:
         form.initial["good_from"] = good_from

@@ -1,5 +1,3 @@
-"""The list of a project's evaluators, those in use first."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,7 +12,6 @@ from core.roles import Right
 from core.ui.formats import moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 
 _EMPTY = (
@@ -22,14 +19,12 @@ _EMPTY = (
 )
 
 
-@register_page
 class EvaluatorsPage(Page):
-    """`request_id` in the address names a request to try an evaluator on; the links of the rows take it along."""
+    """`request_id` in the address names a request to try an evaluator on; the rows' links pass it on."""
 
     route = "evaluators/"
     name = "evaluators"
     title = "Evaluators"
-    template = "evaluators/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         request_id = visit.request.GET.get("request_id", "")

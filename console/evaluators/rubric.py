@@ -1,6 +1,6 @@
-"""The editor of a judge's rubric: up to five criteria with up to nine labels each, as rows that may stay empty.
+"""The editor of a judge's rubric: up to five criteria of up to nine labels each, as rows that may stay empty.
 
-It works without scripts: a button asks for the same form with room for one more criterion and one more label each.
+It works without scripts: a button requests the form with one more criterion and one more label each.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ class CriterionForm(forms.Form):
 
 
 class Rubric:
-    """The criteria of a form. Rows without any text are no criteria and no labels."""
-
     def __init__(self, data: Mapping[str, Any] | None, criteria: Sequence[Mapping[str, Any]]) -> None:
         self.rows = list(_sent(data) if data is not None else _shown(criteria))
 
@@ -74,11 +72,10 @@ class Rubric:
         return all(valid)
 
     def criteria(self) -> list[dict[str, Any]]:
-        """Returns the criteria of a rubric that is valid."""
         return [row.value() for row in self._filled]
 
     def refuse(self, place: str, problem: str) -> None:
-        """Shows a problem at the place in `criteria` that the API names, such as `0.labels.1.score`."""
+        """Shows a problem at the API's path inside `criteria`, such as `0.labels.1.score`."""
         parts = place.split(".")
         row = _at(self._filled, parts[0]) or self.rows[0]
         label = _at(row.filled, parts[2]) if len(parts) > 2 else None
@@ -91,7 +88,6 @@ class Rubric:
 
 
 def _shown(criteria: Sequence[Mapping[str, Any]]) -> Iterator[CriterionForm]:
-    """Yields the rows of stored criteria, or one that is empty."""
     for place in range(max(len(criteria), 1)):
         given = _item(criteria, place)
         rows = max(len(given.get("labels") or ()), _MIN_LABELS)
@@ -99,7 +95,6 @@ def _shown(criteria: Sequence[Mapping[str, Any]]) -> Iterator[CriterionForm]:
 
 
 def _sent(data: Mapping[str, Any]) -> Iterator[CriterionForm]:
-    """Yields the rows that were sent, and more of them where the button for more was pressed."""
     more = 1 if data.get("action") == MORE else 0
     sent = sum(f"criteria-{place}-name" in data for place in range(MAX_CRITERIA))
     for place in range(min(max(sent, 1) + more, MAX_CRITERIA)):

@@ -1,5 +1,3 @@
-"""What an evaluator does, in plain words."""
-
 from __future__ import annotations
 
 from functools import singledispatch
@@ -31,7 +29,6 @@ _ARGUMENTS = {
 
 @singledispatch
 def in_words(definition: Definition) -> str:
-    """Returns a sentence about a good answer."""
     return f"A good answer passes {definition.kind}."
 
 

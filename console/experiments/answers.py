@@ -1,5 +1,3 @@
-"""The panel of an experiment's answers, side by side."""
-
 from __future__ import annotations
 
 import json
@@ -16,7 +14,7 @@ from gateway.experiments.selectors import get_experiment, item_entry, list_items
 from gateway.experiments.shapes import ExperimentAnswerEntry, ExperimentItemEntry
 from gateway.models import Experiment
 from gateway.tables.experiment import TIE
-from prompts.diff.lines import Part, compare_lines
+from prompts.diff.lines import PromptLinePart, compare_lines
 
 PAGE_ITEMS = 10
 MAX_ITEM_PAGE = 1_000
@@ -25,10 +23,10 @@ _MAX_DIFF_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """An answer as the page shows it; `parts` mark what differs from A's answer, and of A's from B's."""
+    """`parts` mark what differs from A's answer; those of A mark what differs from B's."""
 
     entry: ExperimentAnswerEntry
-    parts: Sequence[Part]
+    parts: Sequence[PromptLinePart]
     request_address: str
 
 
@@ -83,10 +81,10 @@ def _shown(visit: Visit, experiment: Experiment, entry: ExperimentItemEntry, lab
     )
 
 
-def _compared(texts: Sequence[str], count: int) -> list[Sequence[Part]]:
-    """Returns the parts of each text: the first against the second, the others against the first. Of more answers than
-    `count`, which are repeats, none is compared."""
-    whole: list[Sequence[Part]] = [(Part(text, False),) for text in texts]
+def _compared(texts: Sequence[str], count: int) -> list[Sequence[PromptLinePart]]:
+    """Compares the first text with the second, the others with the first. With repeats, when texts outnumber `count`,
+    it compares none."""
+    whole: list[Sequence[PromptLinePart]] = [(PromptLinePart(text, False),) for text in texts]
     if len(texts) != count or len(texts) < 2 or max(map(len, texts)) > _MAX_DIFF_CHARACTERS or not all(texts):
         return whole
     pairs = [compare_lines(texts[0], text) for text in texts[1:]]
@@ -96,7 +94,6 @@ def _compared(texts: Sequence[str], count: int) -> list[Sequence[Part]]:
 
 
 def text_of(message: Mapping[str, Any] | None) -> str:
-    """Returns the text of an answer, with its tool calls as JSON."""
     if message is None:
         return ""
     content = message.get("content")
@@ -115,7 +112,7 @@ def _request_address(visit: Visit, request_id: str | None) -> str:
 
 
 def to_dataset_address(visit: Visit, experiment: Experiment, positions: str = "") -> str:
-    """Returns where the items at these positions, or all, are taken into a data set; empty for those who may not."""
+    """Returns where these items, or all, are taken into a data set; empty if the person may not."""
     if not visit.may(Right.EDIT):
         return ""
     return visit.link_if_there("datasets", experiment_id=str(experiment.pk), positions=positions)

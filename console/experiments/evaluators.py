@@ -1,5 +1,3 @@
-"""The rows of a new experiment's form that choose evaluators, and the texts that choose them in an address."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +16,6 @@ _NOT_REQUIRED, _MUST_PASS, _MIN_RATE = "not-required", "must-pass", "min-rate="
 
 
 class EvaluatorForm(forms.Form):
-    """The row of one evaluator."""
-
     use = forms.BooleanField(required=False)
     version = forms.IntegerField(required=False, min_value=1, label="Version")
     required = forms.BooleanField(required=False, label="Required")
@@ -45,7 +41,6 @@ class EvaluatorForm(forms.Form):
                 field.widget.attrs["aria-label"] = f"{field.label} of {row.name}"
 
     def body(self) -> dict[str, Any]:
-        """Returns the evaluator as the API takes it; the form is valid."""
         data = self.cleaned_data
         rate = data["min_rate"]
         return {
@@ -58,14 +53,12 @@ class EvaluatorForm(forms.Form):
 
 
 def evaluator_rows(project_id: UUID) -> list[Evaluator]:
-    """Returns the evaluators that are in use."""
     return list(list_evaluators(project_id).filter(state=EvaluatorState.ACTIVE))
 
 
 def initial_evaluators(rows: Iterable[Evaluator], given: Sequence[str]) -> dict[str, Any]:
-    """Returns the values of the rows' fields that an address gives, by their names in the form. Each text is the id or
-    the name of an evaluator, perhaps with `@` and a version, and then with `:not-required`, `:must-pass` or
-    `:min-rate=0.9`."""
+    """Returns the rows' initial values by form field. Each text is an evaluator's id or name, then optionally `@` with
+    a version, then `:not-required`, `:must-pass` or `:min-rate=0.9`."""
     chosen = {name: (version, flags) for name, version, flags in map(_read, given)}
     found: dict[str, Any] = {}
     for row in rows:
@@ -83,7 +76,6 @@ def initial_evaluators(rows: Iterable[Evaluator], given: Sequence[str]) -> dict[
 
 
 def in_address(evaluator: ExperimentEvaluator) -> str:
-    """Returns the text that `initial_evaluators` reads."""
     flags = [
         *([] if evaluator.required else [_NOT_REQUIRED]),
         *([_MUST_PASS] if evaluator.must_pass and evaluator.min_rate is None else []),

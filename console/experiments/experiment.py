@@ -1,5 +1,3 @@
-"""The page of one experiment: how it stands, what each candidate did on average, and all answers side by side."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,21 +5,18 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from console.experiments.answers import answers_context, to_dataset_address
 from console.experiments.evaluators import in_address
 from console.experiments.forms import NONE, SERVED, SIDES, ExperimentForm, in_words
 from console.experiments.report import report_context
-from core.errors import ApplicationError
 from core.roles import Right
-from core.ui.pages import Page, Visit
+from core.ui.edit import EditPage
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from gateway.experiments.candidates import candidates_of
-from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.selectors import experiment_detail, get_experiment
 from gateway.experiments.services import cancel_experiment, delete_experiment, pick_winner
@@ -34,40 +29,34 @@ from rollouts.models import Rollout
 _SUMMARY_SECONDS, _ANSWERS_SECONDS = 3, 6
 
 
-@register_page
-class ExperimentPage(Page):
+class ExperimentPage(EditPage[Experiment, Any]):
     route = "experiments/<uuid:experiment_id>/"
     name = "experiment"
     title = "Experiment"
-    template = "experiments/experiment.html"
     parent = "experiments"
-    methods = ("GET", "HEAD", "POST")
+    model = Experiment
+    right = Right.EDIT
+    saves = ()
 
-    def project_id(self, **route: Any) -> UUID | None:
-        found = Experiment.objects.filter(pk=route["experiment_id"]).values_list("project_id", flat=True).first()
-        if found is None:
-            raise Http404("There is no such experiment.")
-        return found
+    def record(self, visit: Visit, **route: Any) -> Experiment:
+        return get_experiment(visit.project.pk, route["experiment_id"])
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        experiment = _experiment(visit, route)
+    def shown(self, visit: Visit, record: Experiment, form: None) -> Mapping[str, Any]:
+        again = {} if record.is_shadow else _same_candidates(record)
         return {
-            "title": experiment.name or "Experiment",
-            "experiment": experiment,
-            "filter": _filter_in_words(experiment),
-            "may_edit": visit.may(Right.EDIT),
+            "title": record.name or "Experiment",
+            "experiment": record,
+            "filter": _filter_in_words(record),
             # A shadow begins with a rollout alone.
-            "again_address": ""
-            if experiment.is_shadow
-            else visit.link_if_there("experiment_form", **_same_candidates(experiment)),
-            "dataset_address": _dataset_address(visit, experiment),
-            "rollout_address": _rollout_address(visit, experiment),
-            "evaluators": evaluators_of(experiment.evaluators),
-            "to_dataset": to_dataset_address(visit, experiment),
+            "again_address": visit.link_if_there("experiment_form", **again) if again else "",
+            "dataset_address": _dataset_address(visit, record),
+            "rollout_address": _rollout_address(visit, record),
+            "evaluators": evaluators_of(record.evaluators),
+            "to_dataset": to_dataset_address(visit, record),
         }
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        experiment = _experiment(visit, route)
+        experiment = self.record(visit, **route)
         runs = experiment.state in UNFINISHED
         return [
             Panel(
@@ -89,47 +78,32 @@ class ExperimentPage(Page):
             ),
         ]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        experiment, action = _experiment(visit, route), visit.request.POST.get("action", "")
-        named: dict[str, Any] = {"project_id": visit.project.pk, "experiment_id": experiment.pk, "actor": visit.actor}
-        try:
-            if action == "delete":
-                delete_experiment(**named)
-                messages.success(visit.request, f"Deleted the experiment {experiment.name}.")
-                return HttpResponseRedirect(visit.link("experiments"))
-            if action == "cancel":
-                cancel_experiment(**named)
-                messages.success(visit.request, "Cancelled: calls that are under way are hung up.")
-            if action == "pick":
-                _pick(visit, named)
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        return HttpResponseRedirect(_back(visit, experiment))
+    def address(self, visit: Visit, record: Experiment) -> str:
+        position = visit.request.POST.get("position", "")
+        place = f"#item-{position}" if position.isdecimal() else ""
+        return visit.link("experiment", record.pk, p=visit.request.GET.get("p")) + place
+
+    def do_delete(self, visit: Visit, record: Experiment) -> HttpResponseBase:
+        delete_experiment(**_named(visit, record))
+        return visit.done(f"Deleted the experiment {record.name}.", visit.link("experiments"))
+
+    def do_cancel(self, visit: Visit, record: Experiment) -> HttpResponseBase:
+        cancel_experiment(**_named(visit, record))
+        return visit.done("Cancelled: calls that are under way are hung up.", self.address(visit, record))
+
+    def do_pick(self, visit: Visit, record: Experiment) -> HttpResponseBase:
+        given = visit.request.POST
+        position, winner = given.get("position", ""), given.get("winner", "")
+        if position.isdecimal() and len(position) < 5 and winner in (*LABELS, TIE, ""):
+            pick_winner(**_named(visit, record), position=int(position), winner=winner)
+        return HttpResponseRedirect(self.address(visit, record))
 
 
-def _pick(visit: Visit, named: Mapping[str, Any]) -> None:
-    given = visit.request.POST
-    position, winner = given.get("position", ""), given.get("winner", "")
-    if position.isdecimal() and len(position) < 5 and winner in (*LABELS, TIE, ""):
-        pick_winner(**named, position=int(position), winner=winner)
-
-
-def _back(visit: Visit, experiment: Experiment) -> str:
-    position = visit.request.POST.get("position", "")
-    place = f"#item-{position}" if position.isdecimal() else ""
-    return visit.link("experiment", experiment.pk, p=visit.request.GET.get("p")) + place
-
-
-def _experiment(visit: Visit, route: Mapping[str, Any]) -> Experiment:
-    try:
-        return get_experiment(visit.project.pk, route["experiment_id"])
-    except ExperimentNotFoundError:
-        raise Http404("There is no such experiment.") from None
+def _named(visit: Visit, experiment: Experiment) -> dict[str, Any]:
+    return {"project_id": visit.project.pk, "experiment_id": experiment.pk, "actor": visit.actor}
 
 
 def _filter_in_words(experiment: Experiment) -> list[str]:
-    """Returns what its items were chosen by, as the form names it."""
     labels = {name: str(field.label or name) for name, field in ExperimentForm.base_fields.items()}
     given = {
         name: in_words(value) for name, value in experiment.filter.items() if name not in ("start_date", "end_date")
@@ -153,7 +127,6 @@ def _report(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
 
 
 def _dataset_address(visit: Visit, experiment: Experiment) -> str:
-    """Returns the address of the data set in the version that was answered; empty for one that is deleted."""
     counted: Any = experiment
     if counted.current_version is None:
         return ""
@@ -162,14 +135,12 @@ def _dataset_address(visit: Visit, experiment: Experiment) -> str:
 
 
 def _rollout_address(visit: Visit, experiment: Experiment) -> str:
-    """Returns the address of the rollout whose shadow it is; empty for one that is gone."""
     if experiment.rollout_id is None or not Rollout.objects.filter(pk=experiment.rollout_id).exists():
         return ""
     return visit.link_if_there("rollouts_rollout_change", experiment.rollout_id)
 
 
 def _same_candidates(experiment: Experiment) -> dict[str, Any]:
-    """Returns the parameters of a form with this experiment's candidates, inputs, evaluators and limits."""
     found: dict[str, Any] = {}
     for side, candidate in zip(SIDES, candidates_of(experiment.candidates), strict=False):
         found[side] = candidate.version_id or (SERVED if side in SIDES[2:] else "")
@@ -208,7 +179,6 @@ def _summary(visit: Visit, experiment_id: UUID) -> Mapping[str, Any]:
 
 
 def _roll_out(visit: Visit, candidate: ExperimentCandidate) -> str:
-    """Returns the address of a rollout's form for the candidate's version; empty where it cannot be rolled out."""
     config_id = candidate["prompt_config_id"]
     if config_id is None:
         return ""
@@ -219,7 +189,6 @@ def _roll_out(visit: Visit, candidate: ExperimentCandidate) -> str:
 
 
 def _leader(detail: ExperimentDetail) -> str:
-    """Returns what the verdicts say in one sentence; empty without any."""
     figures = detail["summary"]
     if not figures or not figures[0]["compared"]:
         return ""

@@ -1,5 +1,3 @@
-"""The form of an experiment: candidates, inputs, evaluators and limits. The API's serializer validates."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +43,6 @@ _OUTCOMES = [("", "any"), *((outcome.value, outcome.value) for outcome in Outcom
 
 
 class ExperimentForm(forms.Form):
-    """The form of a new experiment: its candidates, and the past requests or the data set that they answer."""
-
     dataset = forms.ChoiceField(required=False, label="Inputs")
     dataset_version = forms.IntegerField(
         required=False, min_value=1, label="Version of the data set", help_text="Empty: the latest."
@@ -172,12 +168,11 @@ class ExperimentForm(forms.Form):
 
     @property
     def further_filters(self) -> list[str]:
-        """The filters that the form has no fields for, in words."""
         given = _known(str(self["further"].value() or ""))
         return [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in given.items()]
 
     def new_experiment(self, start: str, end: str) -> NewExperiment | None:
-        """Returns the experiment of a form that is valid, of items in the range; None with the faults as errors."""
+        """Returns the experiment on items of the range; None with the faults as errors of the form."""
         given = NewExperimentSerializer(data=self._body(start, end))
         try:
             given.is_valid(raise_exception=True)
@@ -234,7 +229,6 @@ class ExperimentForm(forms.Form):
         return {name: value for name, value in fields.items() if value not in ("", None)}
 
     def _add_problem(self, path: str, problem: str) -> None:
-        """Adds the problem of a field of the API's body to the field of the form."""
         name, _, rest = path.partition(".")
         place, _, field = rest.partition(".")
         if name == "candidates":
@@ -251,14 +245,12 @@ class ExperimentForm(forms.Form):
 
 
 def in_words(value: Any) -> str:
-    """Returns the values of a filter, of which one is enough."""
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def initial_of(given: Given, query: QueryDict, project_id: UUID, config_id: str) -> dict[str, Any]:
-    """Returns what the address says of the form. A field has one value: several stay with the further filters.
-    `dataset`, `version` and `evaluator` choose as the fields of these names do; `version` may be given several times,
-    of which the first is the baseline."""
+    """Returns the initial values that the address gives. A filter with several values goes to the further filters.
+    `version` may be repeated; the first is the baseline."""
     names = (*FILTERS, *(name for side in SIDES for name in _names(side)), "order", *_OTHERS)
     found: dict[str, Any] = {name: given[name] for name in names if given.get(name) and isinstance(given[name], str)}
     others = {name: value for name, value in _filters(given).items() if name not in found}
@@ -288,7 +280,6 @@ def _names(side: str) -> tuple[str, str, str]:
 
 
 def _known(query: str) -> Given:
-    """Returns the filters of the request log in an address's query, without its range of time."""
     return _filters(parse_parameters(query))
 
 
@@ -309,7 +300,6 @@ def _label(row: PromptVersion) -> str:
 
 
 def _problems(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields the paths of DRF's nested errors with the first problem of each."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             yield from _problems(inner, f"{path}.{name}" if path else str(name))

@@ -1,12 +1,10 @@
-"""The list of experiments of a project, the newest first."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from analytics.datasets.selectors import list_datasets
@@ -15,8 +13,7 @@ from core.audit.actors import actor_names
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import moment
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, newest_first, page_link
 from gateway.experiments.selectors import list_experiments
 from gateway.models import Experiment
 from gateway.tables.experiment import ExperimentState, ExperimentVerdict
@@ -25,12 +22,10 @@ PAGE_ROWS = 50
 _FILTERS = ("dataset_id", "state", "verdict")
 
 
-@register_page
 class ExperimentsPage(Page):
     route = "experiments/"
     name = "experiments"
     title = "Experiments"
-    template = "experiments/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {
@@ -56,8 +51,7 @@ def _filters(visit: Visit) -> Filters:
 
 def _table(visit: Visit) -> Table:
     query = visit.request.GET
-    found = _after(_chosen(visit.project.pk, query), query.get("cursor", ""))
-    rows: list[Experiment] = list(found[: PAGE_ROWS + 1])
+    rows, links = newest_first(_chosen(visit.project.pk, query), query, PAGE_ROWS, by="created_at")
     names = actor_names(row.created_by for row in rows)
     return Table(
         caption="Experiments, the newest first",
@@ -68,17 +62,14 @@ def _table(visit: Visit) -> Table:
             Column("by", "By", lambda row: names[row.created_by], gives_way=True),
             Column("created", "Made", lambda row: moment(row.created_at)),
         ],
-        rows=rows[:PAGE_ROWS],
+        rows=rows,
         empty=_empty(visit),
-        query=query,
         key=lambda row: visit.link("experiment", row.pk),
-        next_url=page_link(query, cursor=str(rows[PAGE_ROWS - 1].pk)) if len(rows) > PAGE_ROWS else "",
-        previous_url=page_link(query, cursor="") if query.get("cursor") else "",
+        **links,
     )
 
 
 def _chosen(project_id: UUID, query: QueryDict) -> QuerySet[Experiment]:
-    """Returns the experiments that the filters leave; a value that no experiment has leaves none."""
     chosen: dict[str, Any] = {name: query[name] for name in _FILTERS if query.get(name)}
     try:
         if "dataset_id" in chosen:
@@ -95,14 +86,3 @@ def _empty(visit: Visit) -> Empty:
     link = visit.link_if_there("experiment_form")
     text = "Nothing was tried yet. An experiment puts past requests, or a data set, to versions or models side by side."
     return Empty(text, link, "Try the first" if link else "")
-
-
-def _after(experiments: QuerySet[Experiment], cursor: str) -> QuerySet[Experiment]:
-    """Returns the experiments after the one that the cursor names; all of them for one that is not there."""
-    try:
-        last = experiments.filter(pk=UUID(cursor)).first() if cursor else None
-    except ValueError:
-        last = None
-    if last is None:
-        return experiments
-    return experiments.filter(Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk))

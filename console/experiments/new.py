@@ -1,13 +1,9 @@
-"""The form of a new experiment, with what it will cost."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.models import ListPage, SavedView
@@ -17,7 +13,6 @@ from console.experiments.forms import ExperimentForm, initial_of
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from gateway.experiments.estimate import estimate
 from gateway.experiments.plan import NewExperiment
 from gateway.experiments.services import create_experiment
@@ -29,14 +24,11 @@ from prompts.models import PromptVersion
 MAX_MODELS = 60
 
 
-@register_page
 class ExperimentFormPage(Page):
     route = "experiments/new/"
     name = "experiment_form"
     title = "New experiment"
-    template = "experiments/new.html"
     parent = "experiments"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, _begun(visit))
@@ -48,14 +40,17 @@ class ExperimentFormPage(Page):
         form = ExperimentForm(visit.project.pk, _views(visit), visit.request.POST)
         new = _new_experiment(visit, form)
         if new is not None and visit.request.POST.get("action") != "estimate":
-            made = _made(visit, form, new)
-            if made is not None:
-                return HttpResponseRedirect(visit.link("experiment", made))
+            try:
+                row = create_experiment(project_id=visit.project.pk, new=new, actor=visit.actor)
+            except ApplicationError as error:
+                form.refuse(error)
+            else:
+                call_worker()
+                return visit.done(f"The experiment begins: {row.name}.", visit.link("experiment", row.pk))
         return self.render(visit, [_estimate_panel(visit, new)], **_shown(visit, form))
 
 
 def _begun(visit: Visit, *, is_bound: bool = False) -> ExperimentForm:
-    """Returns the form as the address fills it in."""
     given = parse_parameters(visit.request.GET.urlencode())
     initial = initial_of(given, visit.request.GET, visit.project.pk, _config_of(visit))
     project_id, views = visit.project.pk, _views(visit)
@@ -69,7 +64,6 @@ def _views(visit: Visit) -> list[SavedView]:
 
 
 def _config_of(visit: Visit) -> str:
-    """Returns the prompt of the candidates that the address names; empty for none."""
     query = visit.request.GET
     for text in (query.get("b", ""), query.get("a", ""), *query.getlist("version")):
         try:
@@ -83,21 +77,9 @@ def _config_of(visit: Visit) -> str:
 
 
 def _new_experiment(visit: Visit, form: ExperimentForm) -> NewExperiment | None:
-    """Returns the experiment of a form; None with the faults as errors of the form."""
     if not form.is_valid():
         return None
     return form.new_experiment(visit.period.start.isoformat(), visit.period.end.isoformat())
-
-
-def _made(visit: Visit, form: ExperimentForm, new: NewExperiment) -> UUID | None:
-    try:
-        row = create_experiment(project_id=visit.project.pk, new=new, actor=visit.actor)
-    except ApplicationError as error:
-        form.refuse(error)
-        return None
-    call_worker()
-    messages.success(visit.request, f"The experiment begins: {row.name}.")
-    return row.pk
 
 
 def _estimate_panel(visit: Visit, new: NewExperiment | None) -> Panel:
@@ -106,7 +88,6 @@ def _estimate_panel(visit: Visit, new: NewExperiment | None) -> Panel:
 
 
 def _estimate(visit: Visit, new: NewExperiment | None) -> Mapping[str, Any]:
-    """Raises ValidationError for an unknown version, and AnalyticsUnavailableError."""
     is_same = new is not None and len(set(new.candidates)) < len(new.candidates)
     found = estimate(visit.project.pk, new) if new is not None and not is_same else None
     return {"estimate": found, "new": new, "is_same": is_same, "period": visit.period}

@@ -1,5 +1,3 @@
-"""The verdict of an experiment as its page shows it: what was found about each target, and by which scores."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +20,7 @@ _REASONS = {"not_answered": "not answered", "answer_failed": "the answer failed"
 
 @dataclass(frozen=True, slots=True)
 class WorstPair:
-    """An item on which the target did worst, with the answers of both; without texts, or without the item, none."""
+    """An item on which the target did worst. `answers` is empty without texts, or if the item is gone."""
 
     position: int
     difference: str
@@ -59,7 +57,6 @@ def report_context(visit: Visit, experiment: Experiment) -> Mapping[str, Any]:
 
 
 def _entries(visit: Visit, experiment: Experiment, targets: Sequence[TargetReport]) -> dict[int, Any]:
-    """Returns the worst items of all targets by their positions, by one question to the database."""
     positions = {one["position"] for target in targets for one in target["worst_items"]}
     rows = list_items(experiment).filter(position__in=positions)
     return {row.position: item_entry(row, sees_content=visit.sees_content) for row in rows}
@@ -127,12 +124,10 @@ def score(value: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Returns a difference of scores with its sign."""
     return NONE if value is None else f"{value:+.3f}".replace("-", MINUS)
 
 
 def _gate_address(visit: Visit, experiment: Experiment, target: TargetReport) -> str:
-    """Returns the address of a new rollout that this experiment opens the gate of; empty where it opens none."""
     if target["verdict"] != "passed" or experiment.dataset_id is None:
         return ""
     if experiment.state in UNFINISHED:

@@ -1,10 +1,7 @@
-"""Experiments as rows of tables: on their own page, and on those of the data sets and evaluators that they used."""
-
 from __future__ import annotations
 
 from typing import Any
 
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from core.ui.formats import NONE, moment
@@ -12,7 +9,7 @@ from core.ui.marks import status
 from core.ui.pages import Visit
 from core.ui.tables import Column, Empty, Table
 from gateway.experiments.candidates import candidates_of
-from gateway.experiments.uses import experiments_with
+from gateway.experiments.selectors import experiments_with
 from gateway.models import Experiment
 
 _MAX_ROWS = 20
@@ -34,7 +31,7 @@ def columns_of(visit: Visit) -> list[Column]:
 
 
 def used_in(visit: Visit, **which: Any) -> Table:
-    """Returns the newest experiments with a data set or an evaluator (`experiments_with`)."""
+    """`which` are the arguments of `experiments_with`."""
     rows = list(experiments_with(visit.project.pk, **which)[:_MAX_ROWS])
     link = visit.link_if_there("experiment_form", **_form_of(which))
     return Table(
@@ -69,9 +66,9 @@ def _dataset(visit: Visit, row: Experiment) -> SafeString | str:
         return "live requests, of a rollout's shadow"
     if row.dataset_id is None:
         return "past requests"
-    name = f"{row.dataset_name}, version {row.dataset_version}"
-    href = visit.link_if_there("dataset", visit.project.pk, row.dataset_id, version=row.dataset_version)
-    return format_html('<a href="{}">{}</a>', href, name) if href else name
+    name, version = f"{row.dataset_name}, version {row.dataset_version}", row.dataset_version
+    shown: SafeString | str = visit.linked(name, "dataset", visit.project.pk, row.dataset_id, version=version)
+    return shown
 
 
 def _candidates(row: Experiment) -> str:

@@ -1,5 +1,3 @@
-"""The page of guardrails: what each found and refused, and what settings would have refused in the last days."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +19,6 @@ from core.ui.marks import id_link, status
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from core.wire.pagination import MAXIMUM_LIMIT
 from core.wire.pagination import Page as ListPage
@@ -38,12 +35,10 @@ _KINDS = {"blocked": "bad", "flagged": "warn", "masked": "warn"}
 _CODES = {"pii": "pii_detected"}
 
 
-@register_page
 class GuardrailsPage(SettingsFormPage):
     route = "guardrails/"
     name = "guardrails"
     title = "Guardrails"
-    template = "guardrails/page.html"
     sections = (GUARDRAILS, GUARDRAILS_OF_REQUESTS, GUARDRAILS_OF_ANSWERS)
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
@@ -85,11 +80,8 @@ def _rules(visit: Visit) -> Table:
 
 
 def _refused(visit: Visit, row: Mapping[str, Any]) -> Any:
-    """Returns the refused requests, with a link to them: their error has the guardrail's code."""
-    code = _CODES.get(row["guardrail"], row["guardrail"])
-    href = visit.link_if_there("analytics_requests_changelist", error_code=code) if row["blocked_count"] else ""
-    shown = number(row["blocked_count"])
-    return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+    code, shown = _CODES.get(row["guardrail"], row["guardrail"]), number(row["blocked_count"])
+    return visit.linked(shown, "analytics_requests_changelist", error_code=code) if row["blocked_count"] else shown
 
 
 def _over_time(visit: Visit) -> Plot:
@@ -154,7 +146,6 @@ def _request(visit: Visit, request_id: Any) -> Any:
 
 
 def _dry_run(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the result of a dry run for the template."""
     rules = Table(
         caption="What each rule would have done",
         columns=[

@@ -1,5 +1,3 @@
-"""Home: what is wrong now, how the project is doing against the period before, and where to look closer."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +15,6 @@ from console.home.tiles import home_tiles
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.periods import CUSTOM
-from core.ui.registry import register_page
 from gateway.reports.problems import find_problems
 from gateway.reports.shapes import Problem, ProblemKind
 
@@ -29,8 +26,6 @@ _HOUR = {"range": "1h"}
 
 @dataclass(frozen=True, slots=True)
 class LinkedProblem:
-    """A problem as Home shows it. `kind` is that of a badge, `label` what the badge says."""
-
     message: str
     kind: str
     label: str
@@ -51,7 +46,6 @@ def _linked(visit: Visit, problem: Problem) -> LinkedProblem:
 
 
 def _destination(visit: Visit, kind: ProblemKind, subject: str) -> tuple[str, str]:
-    """Returns what the link says and where it leads; both are empty where no page shows more."""
     match kind:
         case "error_share":
             return "See the errors", visit.link("analytics_requests_changelist", outcome="error", **_HOUR)
@@ -74,14 +68,12 @@ def _destination(visit: Visit, kind: ProblemKind, subject: str) -> tuple[str, st
             return "", ""
 
 
-@register_page
 class HomePage(Page):
-    """It stands in the place of Django's index, which is the page of all tables."""
+    """Takes the place of Django's index, which is the page of all tables."""
 
     route = ""
     name = "index"
     title = "Home"
-    template = "home/page.html"
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         chosen = TimeRange(visit.period.start, visit.period.end)
@@ -108,7 +100,6 @@ def _problems(visit: Visit, chosen: TimeRange) -> Mapping[str, Any]:
 
 
 def _connect(visit: Visit) -> Mapping[str, Any]:
-    """Raises the errors of the store."""
     return {} if is_connected(visit.project.pk) else {"box": waiting_box(visit)}
 
 

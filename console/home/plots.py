@@ -1,5 +1,3 @@
-"""The plots of Home over the usage by minute, hour or day."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ _ALL = Page(limit=MAXIMUM_LIMIT, offset=0)
 
 
 def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
-    """Returns the plots of requests, latency, cost and first tokens. Raises the errors of the request log."""
+    """Plots requests, latency, cost and time to first token. Raises the errors of the request log."""
     listing = metrics.usage(visit.project.pk, time_range, _ALL)
     rows = list(reversed(listing.results))
     times = [row["start"] for row in rows]

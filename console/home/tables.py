@@ -1,5 +1,3 @@
-"""The tables of Home: providers, error codes, models, users and running rollouts."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -28,7 +26,7 @@ _Row = Mapping[str, Any]
 
 
 def provider_table(visit: Visit) -> Table:
-    """Returns the live state of the providers, those in trouble first. Raises HealthUnavailableError."""
+    """Returns the providers' live state, those in trouble first. Raises HealthUnavailableError."""
     rows = metrics.provider_latencies(visit.project.pk)["providers"]
     order = {"down": 0, "degraded": 1}
     return Table(
@@ -107,11 +105,11 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
         caption="The users who cost most",
         columns=[
             Column("user", "User", lambda row: row.user_id),
-            Column("requests", "Requests", lambda row: number(row.requests), is_numeric=True),
-            Column("errors", "Errors", lambda row: share(row.errors / row.requests), is_numeric=True),
-            Column("cost", "Cost", lambda row: money(row.cost_usd), is_numeric=True),
+            Column("requests", "Requests", lambda row: number(row.request_count), is_numeric=True),
+            Column("errors", "Errors", lambda row: share(row.error_rate), is_numeric=True),
+            Column("cost", "Cost", lambda row: money(row.total_cost_usd), is_numeric=True),
         ],
-        rows=top_users(visit.project.pk, time_range.start, time_range.end, limit=_TOP.limit),
+        rows=top_users(time_range.of(visit.project.pk), limit=_TOP.limit),
         empty=Empty("No request of this range names its user (header x-svc-user-id)."),
         key=lambda row: visit.link(_REQUESTS, user_id=row.user_id),
         keep=keep_address(

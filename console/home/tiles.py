@@ -1,5 +1,3 @@
-"""The tiles of Home: six figures, each compared with the period before or with the month's budget."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +6,7 @@ from typing import Any
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries.rollup_ranges import TICK
+from analytics.queries.summed import TimedSums
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_figure
 from core.ui import formats
@@ -21,7 +20,7 @@ _NEAR = 0.9
 
 
 def home_tiles(visit: Visit) -> Sequence[Tile]:
-    """Returns the tiles. Raises the errors of the request log."""
+    """Returns six figures, each against the period before or the month's budget. Raises the request log's errors."""
     period, before = visit.period, visit.period.before()
     # A range includes both its ends, and no request counts in both.
     ranges = TimeRange(period.start, period.end), TimeRange(before.start, before.end - TICK)
@@ -29,16 +28,17 @@ def home_tiles(visit: Visit) -> Sequence[Tile]:
     return [*_traffic(visit, now, earlier), *_month(visit, month_usage(visit.project.pk))]
 
 
-def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) -> list[Tile]:
+def _traffic(visit: Visit, now: TimedSums, before: TimedSums) -> list[Tile]:
     def compared(field: str, shown: Callable[[Any], str]) -> str:
-        change = formats.change(now[field], before[field])
-        return f"{change}, before {shown(before[field])}" if change else "none before"
+        value, earlier = getattr(now, field), getattr(before, field)
+        change = formats.change(value, earlier)
+        return f"{change}, before {shown(earlier)}" if change else "none before"
 
-    share = now["error_rate"]
+    share = now.error_rate
     return [
         Tile(
             "Requests",
-            formats.number(now["request_count"]),
+            formats.number(now.request_count),
             compared("request_count", formats.number),
             visit.link(_REQUESTS),
             keep=keep_figure(visit, "request_count"),
@@ -47,7 +47,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
         Tile(
             "Errors",
             formats.share(share),
-            f"{formats.number(now['error_count'])} failed, before {formats.share(before['error_rate'])}",
+            f"{formats.number(now.error_count)} failed, before {formats.share(before.error_rate)}",
             visit.link_if_there("errors") or visit.link(_REQUESTS, outcome="error"),
             "bad" if share >= ERROR_SHARE else "neutral",
             keep=keep_figure(visit, "error_rate"),
@@ -55,7 +55,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
         ),
         Tile(
             "Latency, p95",
-            formats.duration(now["p95_latency_ms"]),
+            formats.duration(now.p95_latency_ms),
             compared("p95_latency_ms", formats.duration),
             visit.link(_REQUESTS, sort="-latency_ms"),
             keep=keep_figure(visit, "p95_latency_ms"),
@@ -63,7 +63,7 @@ def _traffic(visit: Visit, now: Mapping[str, Any], before: Mapping[str, Any]) ->
         ),
         Tile(
             "Cost",
-            formats.money(now["total_cost_usd"]),
+            formats.money(now.total_cost_usd),
             compared("total_cost_usd", formats.money),
             visit.link_if_there("usage"),
             keep=keep_figure(visit, "total_cost_usd"),

@@ -1,5 +1,3 @@
-"""The page of limits and budgets: use against each limit now and over time, what they refused, and their form."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +18,6 @@ from core.ui.marks import status
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Threshold, Unit
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from core.ui.tiles import Tile
 from core.wire.pagination import MAXIMUM_LIMIT
@@ -36,12 +33,10 @@ _NEARLY, _ALL = 0.8, 1.0
 _ALERTS = 12
 
 
-@register_page
 class LimitsPage(SettingsFormPage):
     route = "limits/"
     name = "limits"
     title = "Limits and budgets"
-    template = "limits/page.html"
     sections = (RATES, BUDGETS, END_USERS, ALERTS)
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
@@ -59,7 +54,7 @@ class LimitsPage(SettingsFormPage):
 
 
 def _now(visit: Visit) -> Mapping[str, Any]:
-    """Raises AnalyticsUnavailableError and AnalyticsLimitError where neither store knows a spend."""
+    """Raises the errors of analytics only if neither store knows a spend."""
     found = usage_of(visit.project.pk, "")
     settings = project_settings(visit.project.pk)
     minute, month = found["minute"], found["month"]
@@ -116,7 +111,6 @@ def _kind(used: float) -> str:
 
 
 def _month(visit: Visit) -> Plot:
-    """Returns the sum of the month's days so far, against the budget and the forecast for the month."""
     now = datetime.now(UTC)
     start = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     days = metrics.daily_costs(visit.project.pk, TimeRange(start, now), ListPage(31, 0)).results
@@ -139,11 +133,10 @@ def _month(visit: Visit) -> Plot:
 
 
 def _rates(visit: Visit, which: str) -> Plot:
-    """Returns the requests or tokens of each minute of the last three hours, against the limit."""
     end = datetime.now(UTC)
     time_range = TimeRange(end - _RATES, end)
     page = ListPage(MAXIMUM_LIMIT, 0)
-    minutes = metrics.usage(visit.project.pk, time_range, page, Interval.MINUTE).results[::-1]
+    minutes = metrics.usage(visit.project.pk, time_range, page, interval=Interval.MINUTE).results[::-1]
     field, limit_field = {
         "requests": ("request_count", "rate_limit_rpm"),
         "tokens": ("total_tokens", "rate_limit_tpm"),
@@ -168,21 +161,20 @@ def _refused(visit: Visit) -> Table:
             row = rows.setdefault(error["code"], {"code": error["code"], "count": 0, "last_seen": error["last_seen"]})
             row["count"] += error["error_count"]
             row["last_seen"] = max(row["last_seen"], error["last_seen"])
+
+    def requests(row: Mapping[str, Any]) -> Any:
+        return visit.linked(number(row["count"]), "analytics_requests_changelist", error_code=row["code"])
+
     return Table(
         caption="Refused requests by limit",
         columns=[
             Column("limit", "Limit", lambda row: LIMITS[row["code"]]),
-            Column("count", "Refused", lambda row: _requests(visit, row), is_numeric=True),
+            Column("count", "Refused", requests, is_numeric=True),
             Column("last", "Last", lambda row: moment(row["last_seen"])),
         ],
         rows=sorted(rows.values(), key=lambda row: -row["count"]),
         empty=Empty(f"No limit refused a request: {visit.period.label.lower()}."),
     )
-
-
-def _requests(visit: Visit, row: Mapping[str, Any]) -> Any:
-    href = visit.link_if_there("analytics_requests_changelist", error_code=row["code"])
-    return format_html('<a href="{}">{}</a>', href, number(row["count"])) if href else number(row["count"])
 
 
 def _alerts(visit: Visit) -> Table:

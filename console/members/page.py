@@ -1,21 +1,17 @@
-"""The page of a project's members and their roles."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
-from core.errors import ApplicationError
+from core.errors import ValidationError
 from core.members.services import add_member, change_role, remove_member
 from core.models import Membership
 from core.roles import Role
-from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
+from core.ui.edit import EditPage
+from core.ui.pages import Visit
 
 MAX_MEMBERS = 500
 
@@ -25,54 +21,42 @@ class NewMemberForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, label="Role")
 
 
-@register_page
-class MembersPage(Page):
+class MembersPage(EditPage[None, NewMemberForm]):
     route = "members/"
     name = "members"
     title = "Members"
-    template = "members/page.html"
-    methods = ("GET", "HEAD", "POST")
+    saves = ("add",)
+    fields_of_codes = {"": "username"}
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return _shown(visit, NewMemberForm())
+    def form(self, visit: Visit, record: None, data: Any = None) -> NewMemberForm:
+        return NewMemberForm(data)
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        given = visit.request.POST
-        action = given.get("action", "")
-        if action == "add":
-            return self._add(visit, NewMemberForm(given))
-        member_id = int(given["member"]) if given.get("member", "").isdecimal() else 0
-        is_superuser = bool(visit.person.is_superuser)
-        try:
-            if action == "remove":
-                remove_member(project_id=visit.project.pk, member_id=member_id, is_superuser=is_superuser)
-                messages.success(visit.request, "The member was taken out; the account stays.")
-            elif action == "change" and given.get("role") in Role.values:
-                role = Role(given["role"])
-                row = change_role(
-                    project_id=visit.project.pk, member_id=member_id, role=role, is_superuser=is_superuser
-                )
-                messages.success(visit.request, f"{row.user} is {role.label.lower()} from the next request on.")
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        return HttpResponseRedirect(visit.link(self.name))
+    def save(self, visit: Visit, record: None, form: NewMemberForm) -> HttpResponseBase:
+        username, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
+        row = add_member(project_id=visit.project.pk, username=username, role=role, actor=visit.actor)
+        return visit.done(f"{row.user} is a member now.", visit.link(self.name))
 
-    def _add(self, visit: Visit, form: NewMemberForm) -> HttpResponseBase:
-        if form.is_valid():
-            values = form.cleaned_data
-            actor = visit.actor
-            try:
-                row = add_member(
-                    project_id=visit.project.pk, username=values["username"], role=Role(values["role"]), actor=actor
-                )
-            except ApplicationError as error:
-                form.add_error("username", error.message.removeprefix("username: "))
-            else:
-                messages.success(visit.request, f"{row.user} is a member now.")
-                return HttpResponseRedirect(visit.link(self.name))
-        return self.render(visit, **_shown(visit, form))
+    def do_remove(self, visit: Visit, record: None) -> HttpResponseBase:
+        remove_member(**_named(visit))
+        return visit.done("The member was taken out; the account stays.", visit.link(self.name))
+
+    def do_change(self, visit: Visit, record: None) -> HttpResponseBase:
+        given = visit.request.POST.get("role")
+        if given not in Role.values:
+            raise ValidationError("There is no such role.")
+        row = change_role(**_named(visit), role=Role(given))
+        return visit.done(f"{row.user} is {Role(given).label.lower()} from the next request on.", visit.link(self.name))
+
+    def shown(self, visit: Visit, record: None, form: NewMemberForm) -> Mapping[str, Any]:
+        members = Membership.objects.for_project(visit.project.pk).select_related("user").order_by("user__username")
+        return {"members": members[:MAX_MEMBERS], "roles": Role.choices}
 
 
-def _shown(visit: Visit, form: NewMemberForm) -> dict[str, Any]:
-    members = Membership.objects.for_project(visit.project.pk).select_related("user").order_by("user__username")
-    return {"members": members[:MAX_MEMBERS], "form": form, "roles": Role.choices}
+def _named(visit: Visit) -> dict[str, Any]:
+    given = visit.request.POST.get("member", "")
+    member_id = int(given) if given.isdecimal() else 0
+    return {
+        "project_id": visit.project.pk,
+        "member_id": member_id,
+        "is_superuser": bool(visit.person.is_superuser),
+    }

@@ -1,5 +1,3 @@
-"""How models stand in tables: what they cost, what they can, how they do here."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from core.ui.formats import NONE, compact, duration, money, number, share
 from core.ui.marks import status
 from core.ui.pages import Visit
 from core.ui.tables import Column
-from gateway.model_catalog.filters import ABILITIES, percentile, tokens_per_second
+from gateway.model_catalog.filters import ABILITIES
 from gateway.model_catalog.offers import KeysOfModel, Offer
 
 # What people call the abilities.
@@ -34,7 +32,6 @@ KeysOf = Callable[[Offer], KeysOfModel]
 
 
 def abilities(offer: Offer) -> list[str]:
-    """Returns what the model is known to be able to, in words."""
     return [LABELS[name] for name, field in ABILITIES.items() if getattr(offer.abilities, field)]
 
 
@@ -59,23 +56,18 @@ def price_columns(*, with_cache: bool) -> list[Column]:
 
 
 def figure_columns(visit: Visit) -> list[Column]:
-    """Returns the columns of the project's own figures in the range."""
     return [
         Column("request_count", "Requests", lambda row: _requests(visit, row), "request_count", is_numeric=True),
         Column("total_cost_usd", "Cost", _cost, "total_cost_usd", is_numeric=True),
         Column("error_rate", "Failed", _failed, "error_rate", is_numeric=True),
-        Column("p50_latency_ms", "p50", lambda row: duration(percentile(row, 0)), "p50_latency_ms", is_numeric=True),
-        Column("p95_latency_ms", "p95", lambda row: duration(percentile(row, 1)), "p95_latency_ms", is_numeric=True),
-        Column(
-            "p50_ttft_ms", "First token", lambda row: duration(percentile(row, 0, first_token=True)), "p50_ttft_ms",
-            is_numeric=True,
-        ),
+        _duration("p50_latency_ms", "p50"),
+        _duration("p95_latency_ms", "p95"),
+        _duration("p50_ttft_ms", "First token"),
         Column("tokens_per_second", "Tokens/s", _speed, "tokens_per_second", is_numeric=True),
     ]  # fmt: skip
 
 
 def access_columns(visit: Visit, keys_of: KeysOf, *, is_default: bool) -> list[Column]:
-    """Returns the columns of who may call a model, and of the groups that contain it."""
     return [
         Column("api_keys", "API keys", lambda row: key_names(keys_of(row)), is_default=is_default),
         Column("model_groups", "Model groups", lambda row: _groups(visit, row), is_default=is_default),
@@ -110,20 +102,24 @@ def _price(name: str, label: str, field: str, *, is_default: bool = True, sort: 
 def _requests(visit: Visit, row: Offer) -> SafeString | str:
     if not row.requests:
         return NONE
-    href = visit.link_if_there(_LOG, model=row.name, provider=row.provider)
-    return format_html('<a href="{}">{}</a>', href, number(row.requests)) if href else number(row.requests)
+    shown: SafeString | str = visit.linked(number(row.requests), _LOG, model=row.name, provider=row.provider)
+    return shown
+
+
+def _duration(name: str, label: str) -> Column:
+    return Column(name, label, lambda row: duration(getattr(row.figures, name)), name, is_numeric=True)
 
 
 def _cost(row: Offer) -> str:
-    return money(row.figures.cost_usd) if row.figures else NONE
+    return money(row.figures.total_cost_usd) if row.requests else NONE
 
 
 def _failed(row: Offer) -> str:
-    return share(row.figures.errors / row.figures.requests) if row.figures and row.figures.requests else NONE
+    return NONE if row.figures.error_rate is None else share(row.figures.error_rate)
 
 
 def _speed(row: Offer) -> str:
-    found = tokens_per_second(row)
+    found = row.figures.tokens_per_second
     return NONE if found is None else number(round(found))
 
 

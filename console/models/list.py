@@ -1,5 +1,3 @@
-"""The page of all models: those that the project uses first, then what else it can call."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +11,7 @@ from console.models import cells
 from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
+from core.ui.tables import Column, Empty, Numbered, Table, page_link
 from gateway.model_catalog.filters import SORTS, CatalogFilter, matching, sorted_by
 from gateway.model_catalog.offers import Catalog, Figures, Offer, read_figures
 from integrations.registry import provider_title, providers
@@ -28,12 +25,10 @@ _ALL = "all"
 _LEFT_OUT = cells.LABELS["parallel_tools"]
 
 
-@register_page
 class ModelsPage(Page):
     route = "models/"
     name = LIST
     title = "Models"
-    template = "models/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
@@ -71,7 +66,7 @@ def _table(visit: Visit) -> Table:
         abilities=[ability] if ability in cells.LABELS else [],
     )
     found = sorted_by(matching(catalog.offers(with_others=bool(query.get(_ALL))), given), sort)
-    number = page_number(query, maximum=_MAX_PAGE)
+    numbered = Numbered(query, _PER_PAGE, _MAX_PAGE)
     return Table(
         caption="Models at their providers, the most used of the range first; prices in dollars per million tokens",
         columns=[
@@ -82,7 +77,7 @@ def _table(visit: Visit) -> Table:
             *cells.figure_columns(visit),
             *cells.access_columns(visit, catalog.keys_of, is_default=False),
         ],
-        rows=found[(number - 1) * _PER_PAGE : number * _PER_PAGE],
+        rows=found[numbered.rows],
         empty=Empty(
             "No model matches."
             if query.get("q") or given.provider or ability
@@ -90,13 +85,10 @@ def _table(visit: Visit) -> Table:
             visit.link_if_there("provider_keys"),
             "Add a provider key",
         ),
-        query=query,
         sort=sort if sort.lstrip("-") in SORTS else "",
         key=lambda row: visit.link(MODEL, row.family),
         has_chooser=True,
-        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < len(found) else "",
-        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
-        count=len(found),
+        **numbered.links(len(found)),
     )
 
 

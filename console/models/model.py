@@ -1,5 +1,3 @@
-"""The page of one model: its providers side by side, what it can, and who may call it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +11,6 @@ from console.models.list import LIST, MODEL, figures_of
 from core.ui.formats import NONE
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from gateway.model_catalog.offers import Catalog, Offer
 from integrations.capabilities.lookup import family_of
@@ -23,13 +20,11 @@ _EMPTY = Empty("No provider that is known here has this model.")
 _PLAYGROUND, _CONNECT = "gateway_playground_changelist", "connect"
 
 
-@register_page
 class ModelPage(Page):
     route = "models/<str:family>/"
     name = MODEL
     parent = LIST
     title = "Model"
-    template = "models/model.html"
 
     def __init__(self) -> None:
         self._known: Catalog | None = None
@@ -61,7 +56,7 @@ class ModelPage(Page):
         ]
 
     def _catalog(self, visit: Visit) -> Catalog:
-        """Returns what is known without the store, read once for this page, which is made for one request."""
+        """Read once: a page object serves a single request."""
         if self._known is None:
             self._known = Catalog(visit.project.pk)
         return self._known
@@ -101,7 +96,6 @@ def _access(visit: Visit, catalog: Catalog, family: str) -> Table:
 
 
 def _unsorted(column: Column) -> Column:
-    """Returns the column without sorting, for a table of a few rows."""
     return Column(column.name, column.label, column.cell, is_numeric=column.is_numeric)
 
 

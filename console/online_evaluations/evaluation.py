@@ -1,22 +1,15 @@
-"""The page of one online evaluation: what became of the answers that were due, the money, and the form of changes."""
-
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import EvaluationState
-from analytics.online_evaluations import services
-from analytics.online_evaluations.errors import OnlineEvaluationNotFoundError
 from analytics.online_evaluations.selectors import (
-    Counts,
-    Labels,
+    LabelCounts,
+    TaskCounts,
     get_online_evaluation,
     progress_of,
     scoring_number_of,
@@ -24,131 +17,82 @@ from analytics.online_evaluations.selectors import (
 from console.online_evaluations.forms import ChangeForm, filter_text
 from console.online_evaluations.words import missing_in_words, oldest_in_words, spent_in_words
 from core.audit.actors import actor_name
-from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import moment, money, number, share
-from core.ui.forms import refuse
 from core.ui.marks import status
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
+from gateway.evaluations import services
 
 _REFRESH_SECONDS = 30
 
 
-@register_page
-class OnlineEvaluationPage(Page):
+class OnlineEvaluationPage(EditPage[OnlineEvaluation, ChangeForm]):
     route = "online-evaluations/<uuid:project_id>/<uuid:evaluation_id>/"
     name = "online_evaluation"
     title = "Online evaluation"
-    template = "online_evaluations/evaluation.html"
     parent = "online_evaluations"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.EDIT
+    saves = ("", "change")
+    form_class = ChangeForm
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        row = _row(visit, route["evaluation_id"])
-        return _shown(visit, row, ChangeForm.of(row), is_open=False)
+    def record(self, visit: Visit, **route: Any) -> OnlineEvaluation:
+        return get_online_evaluation(visit.project.pk, route["evaluation_id"])
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        evaluation_id: UUID = route["evaluation_id"]
-        template = "online_evaluations/figures.html"
         return [
             Panel(
                 "figures",
                 "What became of the answers",
-                template,
-                lambda: _figures(visit, evaluation_id),
+                "online_evaluations/figures.html",
+                lambda: _figures(visit, self.record(visit, **route)),
                 refresh_seconds=_REFRESH_SECONDS,
             )
         ]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        row = _row(visit, route["evaluation_id"])
-        action = _ACTIONS.get(visit.request.POST.get("action", ""))
-        if action is not None:
-            try:
-                return HttpResponseRedirect(action(visit, row))
-            except ApplicationError as error:
-                messages.error(visit.request, error.message)
-                return HttpResponseRedirect(_own(visit, row))
-        form = ChangeForm.of(row, visit.request.POST.dict())
-        if form.is_valid():
-            try:
-                _change(visit, row, form.values())
-            except ApplicationError as error:
-                refuse(form, error)
-            else:
-                messages.success(visit.request, "Saved. Samples that were taken stay.")
-                return HttpResponseRedirect(_own(visit, row))
-        return self.render(visit, self.panels(visit, **route), **_shown(visit, row, form, is_open=True))
+    def save(self, visit: Visit, record: OnlineEvaluation, form: ChangeForm) -> HttpResponseBase:
+        return self._change(visit, record, form.values, "Saved. Samples that were taken stay.")
+
+    def shown(self, visit: Visit, record: OnlineEvaluation, form: ChangeForm) -> Mapping[str, Any]:
+        return {
+            "title": record.evaluator.name,
+            "mark": status(record.state),
+            "is_active": record.state == EvaluationState.ACTIVE,
+            "number": scoring_number_of(record),
+            "is_newest": record.version_id is None,
+            "rate": share(record.rate),
+            "matched": record.matched,
+            "filter": filter_text(record.filter),
+            "made_by": actor_name(record.created_by),
+            "made_at": moment(record.created_at),
+            "evaluator_address": visit.link_if_there("evaluator", record.evaluator_id),
+            "own_address": self.address(visit, record),
+        }
+
+    def address(self, visit: Visit, record: OnlineEvaluation) -> str:
+        return visit.link(self.name, visit.project.pk, record.pk)
+
+    def do_pause(self, visit: Visit, record: OnlineEvaluation) -> HttpResponseBase:
+        said = "Paused: no sample is taken, and what is due is skipped."
+        return self._change(visit, record, {"state": EvaluationState.PAUSED}, said)
+
+    def do_resume(self, visit: Visit, record: OnlineEvaluation) -> HttpResponseBase:
+        said = "Resumed: answers to requests that arrive from now on are scored."
+        return self._change(visit, record, {"state": EvaluationState.ACTIVE}, said)
+
+    def do_delete(self, visit: Visit, record: OnlineEvaluation) -> HttpResponseBase:
+        services.delete_online_evaluation(project_id=visit.project.pk, evaluation_id=record.pk, actor=visit.actor)
+        return visit.done("Deleted. Its scores stay.", visit.link("online_evaluations"))
+
+    def _change(self, visit: Visit, record: OnlineEvaluation, values: Mapping[str, Any], said: str) -> HttpResponseBase:
+        services.change_online_evaluation(
+            project_id=visit.project.pk, evaluation_id=record.pk, values=values, actor=visit.actor
+        )
+        return visit.done(said, self.address(visit, record))
 
 
-def _row(visit: Visit, evaluation_id: UUID) -> OnlineEvaluation:
-    try:
-        return get_online_evaluation(visit.project.pk, evaluation_id)
-    except OnlineEvaluationNotFoundError as error:
-        raise Http404(error.message) from error
-
-
-def _own(visit: Visit, row: OnlineEvaluation) -> str:
-    return visit.link("online_evaluation", visit.project.pk, row.pk)
-
-
-def _change(visit: Visit, row: OnlineEvaluation, values: Mapping[str, Any]) -> None:
-    services.change_online_evaluation(
-        project_id=visit.project.pk, evaluation_id=row.pk, values=values, actor=visit.actor
-    )
-
-
-def _pause(visit: Visit, row: OnlineEvaluation) -> str:
-    _change(visit, row, {"state": EvaluationState.PAUSED})
-    messages.success(visit.request, "Paused: no sample is taken, and what is due is skipped.")
-    return _own(visit, row)
-
-
-def _resume(visit: Visit, row: OnlineEvaluation) -> str:
-    _change(visit, row, {"state": EvaluationState.ACTIVE})
-    messages.success(visit.request, "Resumed: answers to requests that arrive from now on are scored.")
-    return _own(visit, row)
-
-
-def _delete(visit: Visit, row: OnlineEvaluation) -> str:
-    services.delete_online_evaluation(project_id=visit.project.pk, evaluation_id=row.pk, actor=visit.actor)
-    messages.success(visit.request, "Deleted. Its scores stay.")
-    return visit.link("online_evaluations")
-
-
-_ACTIONS: Mapping[str, Callable[[Visit, OnlineEvaluation], str]] = {
-    "pause": _pause,
-    "resume": _resume,
-    "delete": _delete,
-}
-
-
-def _shown(visit: Visit, row: OnlineEvaluation, form: ChangeForm, *, is_open: bool) -> dict[str, Any]:
-    return {
-        "title": row.evaluator.name,
-        "mark": status(row.state),
-        "is_active": row.state == EvaluationState.ACTIVE,
-        "number": scoring_number_of(row),
-        "is_newest": row.version_id is None,
-        "rate": share(row.rate),
-        "matched": row.matched,
-        "filter": filter_text(row.filter),
-        "made_by": actor_name(row.created_by),
-        "made_at": moment(row.created_at),
-        "evaluator_address": visit.link_if_there("evaluator", row.evaluator_id),
-        "list_address": visit.link("online_evaluations"),
-        "own_address": _own(visit, row),
-        "form": form,
-        "form_is_open": is_open,
-        "may_edit": visit.may(Right.EDIT),
-    }
-
-
-def _figures(visit: Visit, evaluation_id: UUID) -> Mapping[str, Any]:
-    row = _row(visit, evaluation_id)
+def _figures(visit: Visit, row: OnlineEvaluation) -> Mapping[str, Any]:
     found = progress_of(row)
     money_of = [
         ("Spent this month", spent_in_words(row, found)),
@@ -157,9 +101,9 @@ def _figures(visit: Visit, evaluation_id: UUID) -> Mapping[str, Any]:
     ]
     oldest = found.oldest_due_at
     return {
-        "kept": list(_counts(found.counts)),
+        "kept": list(_counts(found.tasks)),
         "hour": list(_counts(found.last_hour)),
-        "labels": list(_labels(found.labels)) if row.label_share is not None or found.labels.sampled else [],
+        "labels": list(_labels(found.labels)) if row.label_share is not None or found.labels["sampled"] else [],
         "labels_address": _labels_address(visit, row),
         "money": money_of if row.monthly_budget_usd is not None or found.spent_usd else [],
         "oldest": "" if oldest is None else oldest_in_words(oldest),
@@ -171,15 +115,15 @@ def _labels_address(visit: Visit, row: OnlineEvaluation) -> str:
     return visit.link_if_there("review_labels", evaluator_id=str(row.evaluator_id), count="20")
 
 
-def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
-    yield "To be labelled", number(labels.sampled)
-    yield "Due", number(labels.due)
-    yield "Given", number(labels.given)
-    yield "Missing", number(labels.missing)
+def _labels(labels: LabelCounts) -> Iterator[tuple[str, str]]:
+    yield "To be labelled", number(labels["sampled"])
+    yield "Due", number(labels["due"])
+    yield "Given", number(labels["given"])
+    yield "Missing", number(labels["missing"])
 
 
-def _counts(counts: Counts) -> Iterator[tuple[str, str]]:
-    yield "Sampled", number(counts.sampled)
-    yield "Due", number(counts.due)
-    yield "Done", number(counts.done)
+def _counts(counts: TaskCounts) -> Iterator[tuple[str, str]]:
+    yield "Sampled", number(counts["sampled"])
+    yield "Due", number(counts["due"])
+    yield "Done", number(counts["done"])
     yield "Missing", missing_in_words(counts)

@@ -1,33 +1,30 @@
-"""The forms of online evaluations; the serializers of the API decide what is valid."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
 from rest_framework.exceptions import ValidationError
 
 from analytics.models import OnlineEvaluation
-from analytics.online_evaluations.services import NewOnlineEvaluation
 from analytics.parameters.values import parse_parameters
-from analytics.serializers.online_evaluations import (
+from core.ui.forms import SerializerForm, error_texts, shown_value
+from core.wire.fields import MONEY_PLACES
+from gateway.evaluations.serializers import (
     MAX_BUDGET_USD,
     NewOnlineEvaluationSerializer,
     OnlineEvaluationChangeSerializer,
     require_both_arms,
 )
-from core.ui.forms import error_texts, show_errors
-from core.wire.fields import MONEY_PLACES
+from gateway.evaluations.services import NewOnlineEvaluation
 
 _PER_CENT = 100
 _MAX_FILTER_CHARACTERS = 4_000
 
 
-class ChangeForm(forms.Form):
-    """What an evaluation can be given at first and later. The share is in per cent."""
+class ChangeForm(SerializerForm[Any]):
+    """The fields that can be set at creation and later. The share is in percent."""
 
     rate = forms.FloatField(
         label="Share of the answers",
@@ -63,46 +60,32 @@ class ChangeForm(forms.Form):
         help_text="In per cent. People label them in review queues. Empty for none.",
     )
 
-    serializer: Any = OnlineEvaluationChangeSerializer
+    serializer: ClassVar[Any] = OnlineEvaluationChangeSerializer
 
-    @classmethod
-    def of(cls, row: OnlineEvaluation, data: Mapping[str, Any] | None = None) -> ChangeForm:
-        own = {
-            "rate": f"{row.rate * _PER_CENT:g}",
-            "monthly_budget_usd": None if row.monthly_budget_usd is None else row.monthly_budget_usd.normalize(),
-            "filter": filter_text(row.filter),
-            "matched": row.matched,
-            "label_share": None if row.label_share is None else f"{row.label_share * _PER_CENT:g}",
+    def initial_of(self, record: OnlineEvaluation) -> dict[str, Any]:
+        return {
+            "rate": f"{record.rate * _PER_CENT:g}",
+            "monthly_budget_usd": shown_value(record.monthly_budget_usd),
+            "filter": filter_text(record.filter),
+            "matched": record.matched,
+            "label_share": None if record.label_share is None else f"{record.label_share * _PER_CENT:g}",
         }
-        return cls(data, initial=own)
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        if self.errors:
-            return cleaned
-        given = self.serializer(data=self.body(cleaned))
-        if not given.is_valid():
-            show_errors(self, given.errors)
-            return cleaned
-        self.given = given
-        try:
-            require_both_arms(given.validated_data["filter"], matched=given.validated_data["matched"])
-        except ValidationError as error:
-            self.add_error("filter", error_texts(error.detail))
+        cleaned = super().clean()
+        if not self.errors:
+            try:
+                require_both_arms(self.values["filter"], matched=self.values["matched"])
+            except ValidationError as error:
+                self.add_error("filter", error_texts(error.detail))
         return cleaned
 
-    def values(self) -> dict[str, Any]:
-        """Returns the changes that a valid form makes."""
-        values: dict[str, Any] = self.given.validated_data
-        return values
-
-    def body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
-        budget: Decimal | None = cleaned["monthly_budget_usd"]
+    def body(self) -> dict[str, Any]:
+        cleaned = super().body()
         return {
+            **cleaned,
             "rate": cleaned["rate"] / _PER_CENT,
-            "monthly_budget_usd": None if budget is None else float(budget),
             "filter": parse_parameters(cleaned["filter"]),
-            "matched": cleaned["matched"],
             # Nobody labels a share of 0.
             "label_share": cleaned["label_share"] / _PER_CENT if cleaned["label_share"] else None,
         }
@@ -116,18 +99,12 @@ class NewForm(ChangeForm):
     field_order = ("evaluator_id", "rate", "monthly_budget_usd", "filter", "matched", "label_share")
     serializer = NewOnlineEvaluationSerializer
 
-    def __init__(
-        self, evaluators: Sequence[tuple[str, str]], data: Mapping[str, Any] | None = None, chosen: str = ""
-    ) -> None:
-        super().__init__(data, initial={"evaluator_id": chosen})
+    def __init__(self, evaluators: Sequence[tuple[str, str]], data: Any = None, chosen: str = "") -> None:
+        super().__init__(None, data, initial={"evaluator_id": chosen})
         self.fields["evaluator_id"].choices = evaluators  # type: ignore[attr-defined]
         self.has_evaluators = bool(evaluators)
 
-    def body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().body(cleaned), "evaluator_id": cleaned["evaluator_id"]}
-
     def new_evaluation(self) -> NewOnlineEvaluation:
-        """Returns the evaluation of a form that is valid."""
         new: NewOnlineEvaluation = self.given.new_evaluation()
         return new
 

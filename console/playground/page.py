@@ -1,4 +1,4 @@
-"""The playground's page in the admin, which works through the management API with the signed-in user's rights."""
+"""The playground's script calls the management API with the signed-in user's rights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""The pages of prices: a searched list per million tokens, and one model's price with its history."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +15,11 @@ from core.audit.actors import actor_name
 from core.audit.recording import note
 from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.filters import FilterField, Filters
 from core.ui.formats import UNKNOWN, moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.filters import PriceFilter
@@ -46,8 +44,8 @@ _MIN_PLACES = 2
 class PriceForm(forms.Form):
     """Prices in US dollars per million tokens."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, row: ModelPrice | None, data: Any = None) -> None:
+        super().__init__(data, initial={name: _plain(getattr(row, name)) for name in COSTS} if row else {})
         for name in COSTS:
             is_required = name in ("input_cost_per_1m", "output_cost_per_1m")
             self.fields[name] = forms.DecimalField(
@@ -61,13 +59,11 @@ class PriceForm(forms.Form):
             )
 
 
-@register_page
 class PricesPage(Page):
     route = "prices/"
     name = "prices"
     title = "Prices"
     template = "prices/list.html"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         fields = [
@@ -84,64 +80,60 @@ class PricesPage(Page):
         }
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Syncs the prices of all projects with both catalogs."""
         visit.require(Right.ADMINISTER)
-        actor = visit.actor
         try:
-            log = sync_prices(trigger=PriceSyncLog.Trigger.ADMIN, actor=actor)
+            log = sync_prices(trigger=PriceSyncLog.Trigger.ADMIN, actor=visit.actor)
             for change in price_list_changes(log):
                 note(change)
         except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        else:
-            messages.info(visit.request, f"The sync ended: {log.get_status_display()}.")
+            return visit.failed(error.message, visit.link(self.name))
+        messages.info(visit.request, f"The sync ended: {log.get_status_display()}.")
         return HttpResponseRedirect(visit.link(self.name))
 
 
-@register_page
-class PricePage(Page):
-    """One model: its price now, one of the project's own, and which price counted when."""
-
+class PricePage(EditPage[ModelPrice | None, PriceForm]):
     route = "prices/model/"
     name = "price"
     title = "Price"
     template = "prices/price.html"
     parent = "prices"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.ADMINISTER
+    saves = ("", "set")
+    form_class = PriceForm
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        provider, model = _chosen(visit)
-        row = _row(visit, provider, model)
-        initial = {name: _plain(getattr(row, name)) for name in COSTS} if row else {}
-        return _shown(visit, provider, model, PriceForm(initial=initial))
+    def record(self, visit: Visit, **route: Any) -> ModelPrice | None:
+        return project_prices(visit.project.pk).filter(**_chosen(visit)).first()
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.ADMINISTER)
-        provider, model = _chosen(visit)
-        actor = visit.actor
-        form = PriceForm(visit.request.POST)
-        project_id = _project_of_price(visit)
-        is_removal = visit.request.POST.get("action") == "remove"
-        if not is_removal and not form.is_valid():
-            return self.render(visit, **_shown(visit, provider, model, form))
-        try:
-            if is_removal:
-                remove_price(project_id=project_id, provider=provider, model=model, actor=actor)
-                messages.success(visit.request, "The price that was set is gone; the catalogs' price counts again.")
-            else:
-                costs = {name: form.cleaned_data[name] for name in COSTS}
-                set_price(project_id=project_id, provider=provider, model=model, costs=costs, actor=actor)
-                messages.success(
-                    visit.request,
-                    f"Set: requests from now on cost this, in {'this project' if project_id else 'all projects'}.",
-                )
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        return HttpResponseRedirect(visit.link(self.name, provider=provider, model=model))
+    def save(self, visit: Visit, record: ModelPrice | None, form: PriceForm) -> HttpResponseBase:
+        project_id, costs = _project_of_price(visit), {name: form.cleaned_data[name] for name in COSTS}
+        set_price(project_id=project_id, **_chosen(visit), costs=costs, actor=visit.actor)
+        where = "this project" if project_id else "all projects"
+        return visit.done(f"Set: requests from now on cost this, in {where}.", self.address(visit, record))
+
+    def do_remove(self, visit: Visit, record: ModelPrice | None) -> HttpResponseBase:
+        remove_price(project_id=_project_of_price(visit), **_chosen(visit), actor=visit.actor)
+        said = "The price that was set is gone; the catalogs' price counts again."
+        return visit.done(said, self.address(visit, record))
+
+    def address(self, visit: Visit, record: ModelPrice | None) -> str:
+        return visit.link(self.name, **_chosen(visit))
+
+    def shown(self, visit: Visit, record: ModelPrice | None, form: PriceForm) -> Mapping[str, Any]:
+        chosen, row = _chosen(visit), record
+        periods = list(price_periods(visit.project.pk, chosen["provider"], chosen["model"])[:_HISTORY_ROWS])
+        return {
+            "title": f"{chosen['model']} at {provider_title(chosen['provider'])}",
+            "source": _source(row) if row else "",
+            "costs": [(label, price_in_words(getattr(row, name))) for name, label in _LABELS.items()] if row else [],
+            "is_own": row is not None and row.project_id is not None,
+            "is_set": row is not None and row.source == PriceSource.MANUAL,
+            "may_set_for_all": visit.may(Right.OPERATE),
+            "history": _history(periods),
+        }
 
 
 def price_in_words(value: Decimal | None) -> str:
-    """Returns a price per million tokens, with at least two decimals and no trailing zeros beyond them."""
+    """Formats a price per million tokens with at least two decimals, and no trailing zeros after these."""
     if value is None:
         return UNKNOWN
     text = _plain(value)
@@ -153,24 +145,19 @@ def _plain(value: Decimal | None) -> str:
     return "" if value is None else f"{value.normalize():f}"
 
 
-def _chosen(visit: Visit) -> tuple[str, str]:
-    """Returns the provider and the model in the address. Raises Http404."""
+def _chosen(visit: Visit) -> dict[str, str]:
     provider, model = provider_named(visit.request.GET.get("provider", "")), visit.request.GET.get("model", "").strip()
     if not provider or not is_model_name(model):
         raise Http404("There is no such model.")
-    return provider, model
+    return {"provider": provider, "model": model}
 
 
 def _project_of_price(visit: Visit) -> UUID | None:
-    """Returns the project whose price the form sets; None for the price of all projects, which superusers set."""
+    """None stands for the price of all projects, which only superusers set."""
     if "all_projects" not in visit.request.POST:
         return visit.project.pk
     visit.require(Right.OPERATE)
     return None
-
-
-def _row(visit: Visit, provider: str, model: str) -> ModelPrice | None:
-    return project_prices(visit.project.pk).filter(provider=provider, model=model).first()
 
 
 def _table(visit: Visit) -> Table:
@@ -197,7 +184,7 @@ def _table(visit: Visit) -> Table:
 
 
 def _after(found: Any, query: QueryDict) -> Any:
-    """Returns the prices after the cursor, which names the last row of the page before."""
+    """The cursor names the last row of the page before."""
     provider, _, model = query.get("cursor", "").partition("\n")
     if not provider or "\x00" in provider + model:
         return found
@@ -213,23 +200,6 @@ def _cost_columns() -> list[Column]:
 
 def _source(row: ModelPrice | PricePeriod) -> Any:
     return status("own", "neutral", "the project's own") if row.project_id else SOURCE_TITLES[row.source]
-
-
-def _shown(visit: Visit, provider: str, model: str, form: PriceForm) -> dict[str, Any]:
-    row = _row(visit, provider, model)
-    periods = list(price_periods(visit.project.pk, provider, model)[:_HISTORY_ROWS])
-    return {
-        "title": f"{model} at {provider_title(provider)}",
-        "row": row,
-        "source": _source(row) if row else "",
-        "costs": [(label, price_in_words(getattr(row, name))) for name, label in _LABELS.items()] if row else [],
-        "is_own": row is not None and row.project_id is not None,
-        "is_set": row is not None and row.source == PriceSource.MANUAL,
-        "may_set_for_all": visit.may(Right.OPERATE),
-        "form": form if visit.may(Right.ADMINISTER) else None,
-        "history": _history(periods),
-        "list_address": visit.link("prices"),
-    }
 
 
 def _changed_by(actor: str) -> str:

@@ -1,7 +1,7 @@
 """The prompt editor: a new version of a prompt, or a new prompt with its first version.
 
-The text is checked as the API's `prompts/check` does. A version that somebody else saved meanwhile is shown, and
-nothing that was typed is lost.
+It checks the text as the API's `prompts/check` does. If somebody saved a version meanwhile, the editor shows it and
+keeps what was typed.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from django.template.loader import render_to_string
 
 from console.prompts.forms import Variables, VersionForm, draft_of, initial_of, variable_rows
 from console.prompts.messages import ACTION, CHOICES, MessageRow, changed, rows_of, rows_sent
-from console.prompts.prompt import RecordOfPrompt, config_of, version_named
+from console.prompts.prompt import config_of, version_named
 from core.errors import ApplicationError, ConflictError
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 from gateway.playground.catalog import list_models
-from prompts.content.checks import Draft, DraftCheck, check_body, check_draft
+from prompts.content.checks import Draft, DraftCheck, check_draft
 from prompts.content.composition import Library
 from prompts.content.version import VersionContent
 from prompts.diff.contents import diff_contents
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
+from prompts.serializers import check_body
 from prompts.services import activate_version, add_version, create_config, update_config
 
 MAX_MODELS = 60
-_TEMPLATE = "prompts/editor.html"
 _CHECK = "prompts/check.html"
 
 
@@ -43,7 +42,7 @@ class OutdatedEditError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The input in the editor of a prompt; `config` is None for a new one."""
+    """`config` is None for a new prompt."""
 
     config: PromptConfig | None
     form: VersionForm
@@ -58,13 +57,13 @@ class Edit:
         return self.form.cleaned_data.get("base") != self.config.last_version_number
 
 
-@register_page
-class PromptEditorPage(RecordOfPrompt):
+class PromptEditorPage(Page):
     route = "prompts/<uuid:config_id>/edit/"
     name = "prompt_editor"
     title = "Edit prompt"
-    template = _TEMPLATE
-    methods = ("GET", "HEAD", "POST")
+    parent = "prompts"
+    model = PromptConfig
+    noun = "prompt"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = config_of(visit, route["config_id"])
@@ -80,14 +79,11 @@ class PromptEditorPage(RecordOfPrompt):
         return _posted(self, visit, config_of(visit, route["config_id"]))
 
 
-@register_page
 class NewPromptPage(Page):
     route = "prompts/new/"
     name = "prompt_new"
     title = "New prompt"
-    template = _TEMPLATE
     parent = "prompts"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit, Edit(None, VersionForm(initial={"base": 0}), variable_rows(), []), None)
@@ -118,18 +114,15 @@ def _posted(page: Page, visit: Visit, config: PromptConfig | None) -> HttpRespon
 
 
 def _unjudged(edit: Edit, given: Any) -> VersionForm:
-    """Returns the form as it was typed, without errors of fields that are not filled in yet."""
     return VersionForm(initial=given.dict() | {"activate": bool(given.get("activate"))})
 
 
 def _with_found(edit: Edit, checked: DraftCheck) -> Variables:
-    """Returns the rows with one for each variable that only the text has."""
     found = [{"name": use.name} for use in checked.variables if not use.is_declared]
     return variable_rows([*edit.rows.declared, *found])
 
 
 def _saved(visit: Visit, edit: Edit) -> str | None:
-    """Saves a version and returns the address that shows it; None with the reason as an error of the form."""
     content = edit.form.content(edit.rows.declared, edit.messages)
     if content is None:
         return None
@@ -177,8 +170,7 @@ def _store(visit: Visit, edit: Edit, content: VersionContent) -> tuple[PromptCon
 
 
 def _require_latest(edit: Edit) -> None:
-    """Locks the prompt, so that of two people who save at once the second one hears of the first. Raises
-    OutdatedEditError."""
+    """Locks the prompt, so that the second of two concurrent saves fails with OutdatedEditError."""
     if edit.config is None:
         return
     locked = PromptConfig.objects.select_for_update().get(pk=edit.config.pk)
@@ -211,7 +203,6 @@ def _shown(visit: Visit, edit: Edit, draft: Draft | None) -> Mapping[str, Any]:
 
 
 def _newer(edit: Edit) -> PromptVersion | None:
-    """Returns the latest version if it was saved after the editor was opened."""
     if edit.config is None or not edit.form.is_bound or not hasattr(edit.form, "cleaned_data") or not edit.is_outdated:
         return None
     return PromptVersion.objects.filter(config=edit.config).order_by("-number").first()

@@ -1,5 +1,3 @@
-"""Use and scores of prompts in a range of time, as the API's metrics have them, by prompt or by version."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -11,7 +9,7 @@ from uuid import UUID
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters.metrics import prompts
 from analytics.presenters.scores import bad_rating_metrics, score_metrics
-from analytics.queries.prompt_figures import PromptGrouping
+from analytics.queries.groups import PromptGrouping
 from analytics.queries.scores import ScoreFilter
 from core.wire.pagination import MAXIMUM_LIMIT, Page
 
@@ -24,7 +22,7 @@ _MAX_SCORES = 3
 
 @dataclass(frozen=True, slots=True)
 class MeanScore:
-    """The mean of all scores of one name; of booleans the share of true ones."""
+    """The mean of all scores of one name; of booleans, the share of true ones."""
 
     name: str
     score_type: str
@@ -46,7 +44,7 @@ def figures_of_versions(project_id: UUID, config_id: UUID, time_range: TimeRange
 
 
 def scores_of_versions(project_id: UUID, time_range: TimeRange) -> dict[tuple[UUID, int], list[MeanScore]]:
-    """Returns the scores by config and version, those with the most first."""
+    """Returns the scores by config and version, those with the most values first."""
     filters = ScoreFilter(time_range.start, time_range.end)
     found = score_metrics(project_id, filters, "prompt_version", _WHOLE)
     by_version: defaultdict[tuple[UUID, int], list[MeanScore]] = defaultdict(list)
@@ -59,7 +57,7 @@ def scores_of_versions(project_id: UUID, time_range: TimeRange) -> dict[tuple[UU
 
 
 def bad_ratings_of_versions(project_id: UUID, config_id: UUID, time_range: TimeRange) -> dict[int, Figures]:
-    """Returns how many answers were rated bad within a day, by version."""
+    """Counts the answers rated bad within a day, by version."""
     found = bad_rating_metrics(project_id, time_range.start, time_range.end, _WHOLE, config_id)
     return {row["prompt_version"]: row for row in found.results}
 
@@ -80,7 +78,6 @@ def scores_of_configs(project_id: UUID, time_range: TimeRange) -> dict[UUID, lis
 
 
 def in_words(scores: Sequence[MeanScore]) -> str:
-    """Returns the scores as a cell of a table shows them."""
     return ", ".join(
         f"{score.name} {f'{score.mean:.0%}' if score.score_type == 'boolean' else f'{score.mean:.1f}'} ({score.count})"
         for score in scores[:_MAX_SCORES]
@@ -88,8 +85,7 @@ def in_words(scores: Sequence[MeanScore]) -> str:
 
 
 def rated_bad(row: Figures | None) -> str:
-    """Returns the share of answers rated bad as a cell of a table shows it; where no answer's day is over the counts up
-    to now, which are no share yet."""
+    """Returns the share of answers rated bad; only counts until the first answer's day is over."""
     if row is None:
         return ""
     if row["bad_rate"] is None:

@@ -1,5 +1,3 @@
-"""The form of the prompt editor. Its content is checked by the rules of the API, and an error stands at its field."""
-
 from __future__ import annotations
 
 import json
@@ -36,8 +34,6 @@ _JSON_ROWS = 6
 
 
 class VersionForm(forms.Form):
-    """The fields of a version and of its prompt."""
-
     name = forms.CharField(max_length=NAME_CHARACTERS, help_text="Requests name the prompt by it.")
     description = forms.CharField(required=False, max_length=DESCRIPTION_CHARACTERS)
     system_prompt = forms.CharField(
@@ -90,8 +86,7 @@ class VersionForm(forms.Form):
             raise forms.ValidationError(error.message.partition(": ")[2] or error.message) from error
 
     def content(self, variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow] = ()) -> VersionContent | None:
-        """Returns the content of a form that is valid, with the messages of `rows`; None if there are faults, which are
-        then errors of the form."""
+        """Returns the content with the messages of `rows`; None with the faults as errors of the form."""
         data = self.cleaned_data
         parsed: dict[str, Any] = {}
         for name in ("tools", "response_format"):
@@ -118,7 +113,6 @@ class VersionForm(forms.Form):
         return content if self._accepts(content) else None
 
     def refuse(self, error: ApplicationError) -> None:
-        """Shows an error of the application at the fields that it names."""
         details = error.details or {}
         for path, found in details.items():
             name = path.partition(".")[0]
@@ -139,8 +133,6 @@ class VersionForm(forms.Form):
 
 
 class VariableForm(forms.Form):
-    """One row of the variables; one without a name is left out."""
-
     name = forms.CharField(required=False, max_length=200, label="Name")
     type = forms.ChoiceField(choices=[(name, name) for name in TYPES], required=False, label="Type")
     required = forms.BooleanField(required=False, label="Required")
@@ -149,7 +141,6 @@ class VariableForm(forms.Form):
 class Variables(AnyVariables):
     @property
     def declared(self) -> list[dict[str, Any]]:
-        """The variables as a version has them, of any rows that have a name."""
         rows = [form.cleaned_data for form in self.forms if hasattr(form, "cleaned_data")]
         return [
             {"name": row["name"], "type": row.get("type") or "string", "required": bool(row.get("required"))}
@@ -164,7 +155,6 @@ _Variables: type[Variables] = cast(
 
 
 def variable_rows(variables: Iterable[Mapping[str, Any]] = (), data: Any = None) -> Variables:
-    """Returns rows for these variables and a few empty ones, or the rows that were sent."""
     if data is not None:
         return _Variables(data, prefix="variables")
     initial = [{"type": "string", **variable} for variable in variables]
@@ -172,7 +162,6 @@ def variable_rows(variables: Iterable[Mapping[str, Any]] = (), data: Any = None)
 
 
 def initial_of(version: PromptVersion | None) -> dict[str, Any]:
-    """Returns the fields of the form for a new version that begins as this one."""
     if version is None:
         return {}
     return {
@@ -188,7 +177,6 @@ def initial_of(version: PromptVersion | None) -> dict[str, Any]:
 def draft_of(
     data: Mapping[str, Any], variables: Sequence[Mapping[str, Any]], rows: Sequence[MessageRow], config_id: UUID | None
 ) -> Draft:
-    """Returns the content of a form, which need not be valid."""
     system_prompt, messages = written(str(data.get("system_prompt") or "").replace("\r\n", "\n"), rows)
     return Draft(
         system_prompt=system_prompt,

@@ -1,5 +1,3 @@
-"""The labels on the page of a prompt: the version of each, the moves, and the form that moves one."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,7 +16,6 @@ _MAX_LABELS, _MAX_MOVES = 100, 20
 
 
 def labels_context(visit: Visit, config: PromptConfig) -> Mapping[str, Any]:
-    """Returns the tables of the labels and their moves, and what the form needs."""
     labels = list(list_labels(visit.project.pk, config.pk)[:_MAX_LABELS])
     return {
         "labels": Table(
@@ -40,7 +37,6 @@ def labels_context(visit: Visit, config: PromptConfig) -> Mapping[str, Any]:
 
 
 def labels_by_version(visit: Visit, config: PromptConfig) -> Mapping[int, str]:
-    """Returns the names of the labels of each version, by its number."""
     found: dict[int, list[str]] = {}
     for label in list_labels(visit.project.pk, config.pk)[:_MAX_LABELS]:
         found.setdefault(label.version.number, []).append(label.name)
@@ -48,7 +44,7 @@ def labels_by_version(visit: Visit, config: PromptConfig) -> Mapping[int, str]:
 
 
 def change_label(visit: Visit, config: PromptConfig, actor: str) -> str:
-    """Moves or removes the label that the form names; returns what was done. Raises ApplicationError."""
+    """Applies the form's change and returns a message. Raises ApplicationError."""
     given = visit.request.POST
     named: dict[str, Any] = {
         "project_id": config.project_id,

@@ -1,5 +1,3 @@
-"""The list of a project's prompts, and their use."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,6 @@ from core.ui.formats import NONE, duration, moment, money, number, share
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from prompts.models import PromptConfig
 from prompts.selectors import list_configs
@@ -27,12 +24,10 @@ from rollouts.states import ACTIVE
 MAX_CONFIGS = 500
 
 
-@register_page
 class PromptsPage(Page):
     route = "prompts/"
     name = "prompts"
     title = "Prompts"
-    template = "prompts/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET.get("q", "")
@@ -82,10 +77,8 @@ def _empty(visit: Visit, query: str) -> Empty:
 
 
 def _active(visit: Visit, config: PromptConfig) -> Any:
-    version = config.active_version
-    if version is None:
-        return "none yet"
-    return format_html('<a href="{}">{}</a>', visit.link("prompt", config.pk, version=version.number), version.number)
+    active = config.active_version
+    return visit.linked(active.number, "prompt", config.pk, version=active.number) if active else "none yet"
 
 
 def _running(project_id: UUID) -> Sequence[Rollout]:
@@ -94,7 +87,6 @@ def _running(project_id: UUID) -> Sequence[Rollout]:
 
 
 def _use(visit: Visit) -> Table:
-    """Raises AnalyticsUnavailableError."""
     time_range = TimeRange(visit.period.start, visit.period.end)
     figures = figures_of_configs(visit.project.pk, time_range)
     scores = scores_of_configs(visit.project.pk, time_range)
@@ -102,9 +94,7 @@ def _use(visit: Visit) -> Table:
     rows = [(config_id, row) for config_id, row in figures.items() if config_id in names]
 
     def requests(row: tuple[UUID, Figures]) -> Any:
-        href = visit.link_if_there("analytics_requests_changelist", prompt_config_id=row[0])
-        shown = number(row[1]["request_count"])
-        return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+        return visit.linked(number(row[1]["request_count"]), "analytics_requests_changelist", prompt_config_id=row[0])
 
     return Table(
         caption=f"Use, {visit.period.label.lower()}",
@@ -121,7 +111,7 @@ def _use(visit: Visit) -> Table:
 
 
 def use_columns(figures: Any, scores: Any) -> list[Column]:
-    """Returns the columns of figures; `figures` and `scores` are functions of a row."""
+    """`figures` and `scores` are functions of a row."""
 
     def of(name: str, shown: Any) -> Any:
         return lambda row: shown(figures(row)[name])

@@ -1,7 +1,6 @@
-"""The messages in the prompt editor: rows of a role and a text, in the order in which they are sent.
+"""The messages in the prompt editor: rows of a role and a text, in the order they are sent.
 
-The editor's text is the first message of role system. Rows are added, moved and removed by buttons of the form, which
-need no script.
+The editor's text is the first message of role system. Buttons of the form add, move and remove rows without scripts.
 """
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ _SYSTEM = "system"
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A message as it is written; the text of an included prompt is its name."""
+    """A message being edited; the text of an included prompt is its name."""
 
     role: str
     text: str
 
 
 def rows_of(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[MessageRow]]:
-    """Returns a version's messages as the editor's text and rows."""
     rows = [
         MessageRow(INCLUDE, message[INCLUDE]) if INCLUDE in message else MessageRow(message["role"], message["content"])
         for message in messages
@@ -39,13 +37,11 @@ def rows_of(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[MessageRow
 
 
 def rows_sent(data: QueryDict) -> list[MessageRow]:
-    """Returns the rows that a browser sent, which ends the lines of a text area with two characters."""
     pairs = zip(data.getlist("message_role"), data.getlist("message_text"), strict=False)
     return [MessageRow(str(role), str(text).replace("\r\n", "\n")) for role, text in pairs]
 
 
 def changed(rows: Sequence[MessageRow], action: str) -> list[MessageRow]:
-    """Returns the rows after an action: another one at the end, or one that is moved or gone."""
     made = list(rows)
     name, _, place = action.removeprefix(ACTION).partition("-")
     index = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else len(made)
@@ -59,8 +55,7 @@ def changed(rows: Sequence[MessageRow], action: str) -> list[MessageRow]:
 
 
 def written(text: str, rows: Sequence[MessageRow]) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the system prompt and the messages of a version with this text and these rows; only one of the two is not
-    empty. A row without a text is left out."""
+    """Returns a version's system prompt and messages, one of them empty. Rows without text are left out."""
     messages = [
         {INCLUDE: row.text.strip()} if row.role == INCLUDE else {"role": row.role, "content": row.text}
         for row in rows

@@ -1,5 +1,3 @@
-"""The page of one prompt: a version in full, what changed, use by version, and who activated which when."""
-
 from __future__ import annotations
 
 import json
@@ -7,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import Http404
 from django.http.response import HttpResponseBase
-from django.utils.html import format_html
 
 from analytics.models import ChartKind
 from analytics.models.dashboards import CHART_TITLE_CHARACTERS
@@ -27,12 +23,11 @@ from console.prompts.labels import change_label, labels_context
 from console.prompts.list import use_columns
 from console.prompts.use import use_context
 from console.prompts.versions import activations_table, versions_table
-from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import NONE, number
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.providers.usage import estimated_tokens
 from prompts.diff.contents import diff_contents
@@ -43,84 +38,79 @@ from rollouts.models import Rollout
 from rollouts.states import ACTIVE
 
 MAX_VERSIONS = 100
+_REQUESTS = "analytics_requests_changelist"
 
 
-class RecordOfPrompt(Page):
-    """A page below a prompt's address."""
-
-    parent = "prompts"
-
-    def project_id(self, **route: Any) -> UUID | None:
-        found = PromptConfig.objects.filter(pk=route["config_id"]).values_list("project_id", flat=True).first()
-        if found is None:
-            raise Http404("There is no such prompt.")
-        return found
-
-
-@register_page
-class PromptPage(RecordOfPrompt):
+class PromptPage(EditPage[PromptConfig, Any]):
     route = "prompts/<uuid:config_id>/"
     name = "prompt"
     title = "Prompt"
-    template = "prompts/prompt.html"
-    methods = ("GET", "HEAD", "POST")
+    parent = "prompts"
+    model = PromptConfig
+    right = Right.EDIT
+    saves = ()
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        config = config_of(visit, route["config_id"])
-        versions = list(list_versions(visit.project.pk, config.pk)[:MAX_VERSIONS])
-        shown = version_named(config, visit.request.GET.get("version", "")) or config.active_version
-        against = version_named(config, visit.request.GET.get("against", ""))
+    def record(self, visit: Visit, **route: Any) -> PromptConfig:
+        return config_of(visit, route["config_id"])
+
+    def shown(self, visit: Visit, record: PromptConfig, form: None) -> Mapping[str, Any]:
+        versions = list(list_versions(visit.project.pk, record.pk)[:MAX_VERSIONS])
+        shown = version_named(record, visit.request.GET.get("version", "")) or record.active_version
+        against = version_named(record, visit.request.GET.get("against", ""))
         return {
-            "title": config.name,
-            "config": config,
+            "title": record.name,
+            "config": record,
             "versions": versions,
             "shown": shown,
             **(_version_in_full(shown) if shown else {}),
             **_differences(against, shown),
-            "compared": shown if against else _newest_other(config, versions),
-            "table": versions_table(visit, config, versions),
-            "activations": activations_table(visit, config),
-            "rollout": _running(visit, config),
-            **labels_context(visit, config),
-            "may_edit": visit.may(Right.EDIT),
-            **use_context(visit, config, shown, versions),
-            **_links(visit, config, shown),
+            "compared": shown if against else _newest_other(record, versions),
+            "table": versions_table(visit, record, versions),
+            "activations": activations_table(visit, record),
+            "rollout": _running(visit, record),
+            **labels_context(visit, record),
+            **use_context(visit, record, shown, versions),
+            **_links(visit, record, shown),
         }
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        config = config_of(visit, route["config_id"])
+        config = self.record(visit, **route)
         title = "Use and scores by version"
         return [Panel.of_table("use", title, lambda: _use(visit, config), is_wide=True)]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        config = config_of(visit, route["config_id"])
-        given = visit.request.POST
-        reason = given.get("reason", "")[:REASON_CHARACTERS]
-        if given.get("action") == "delete":
-            return _deleted(visit, config)
-        try:
-            done = _done(visit, config, given.get("action", ""), reason)
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        else:
-            visit.note_change(config, done)
-            messages.success(visit.request, f"{done} Gateways follow within a second.")
-        return HttpResponseRedirect(visit.link("prompt", config.pk))
+    def do_delete(self, visit: Visit, record: PromptConfig) -> HttpResponseBase:
+        delete_config(project_id=record.project_id, config_id=record.pk, actor=visit.actor)
+        said = f"{record.name} is deleted, with its versions and their history."
+        return visit.done(said, visit.link("prompts"))
+
+    def do_label(self, visit: Visit, record: PromptConfig) -> HttpResponseBase:
+        return self._noted(visit, record, change_label(visit, record, visit.actor))
+
+    do_remove_label = do_label
+
+    def do_undo(self, visit: Visit, record: PromptConfig) -> HttpResponseBase:
+        made = undo_activation(**_named(visit, record))
+        return self._noted(visit, record, f"Went back to version {made.to_version.number}.")
+
+    def do_activate(self, visit: Visit, record: PromptConfig) -> HttpResponseBase:
+        version = version_named(record, visit.request.POST.get("version", ""))
+        if version is None:
+            raise Http404("There is no such version.")
+        activate_version(**_named(visit, record), version_id=version.pk)
+        return self._noted(visit, record, f"Activated version {version.number}.")
+
+    def _noted(self, visit: Visit, record: PromptConfig, done: str) -> HttpResponseBase:
+        visit.note_change(record, done)
+        return visit.done(f"{done} Gateways follow within a second.", self.address(visit, record))
 
 
-def _deleted(visit: Visit, config: PromptConfig) -> HttpResponseBase:
-    try:
-        delete_config(project_id=config.project_id, config_id=config.pk, actor=visit.actor)
-    except ApplicationError as error:
-        messages.error(visit.request, error.message)
-        return HttpResponseRedirect(visit.link("prompt", config.pk))
-    messages.success(visit.request, f"{config.name} is deleted, with its versions and their history.")
-    return HttpResponseRedirect(visit.link("prompts"))
+def _named(visit: Visit, config: PromptConfig) -> dict[str, Any]:
+    reason = visit.request.POST.get("reason", "")[:REASON_CHARACTERS]
+    return {"project_id": config.project_id, "config_id": config.pk, "actor": visit.actor, "reason": reason}
 
 
 def config_of(visit: Visit, config_id: UUID) -> PromptConfig:
-    """Returns a prompt of the visit's project. Raises Http404."""
+    """Raises Http404 if the visit's project does not have the prompt."""
     configs = PromptConfig.objects.for_project(visit.project.pk).select_related("active_version")
     config = configs.filter(pk=config_id).first()
     if config is None:
@@ -133,7 +123,6 @@ def pretty(value: Any) -> str:
 
 
 def version_named(config: PromptConfig, given: str) -> PromptVersion | None:
-    """Returns the version of this number, or id; None for none."""
     versions = PromptVersion.objects.filter(config=config)
     if given.isdecimal() and len(given) < 10:
         return versions.filter(number=int(given)).first()
@@ -144,7 +133,6 @@ def version_named(config: PromptConfig, given: str) -> PromptVersion | None:
 
 
 def _newest_other(config: PromptConfig, versions: Sequence[PromptVersion]) -> PromptVersion | None:
-    """Returns the newest version that is not active, with which the active one is compared first."""
     return next((version for version in versions if version.pk != config.active_version_id), None)
 
 
@@ -184,7 +172,7 @@ def _links(visit: Visit, config: PromptConfig, shown: PromptVersion | None) -> M
         if shown is not None and is_other and not config.has_active_rollout
         else "",
         "requests_address": visit.link_if_there(
-            "analytics_requests_changelist", prompt_config_id=config.pk, prompt_version=shown.number if shown else None
+            _REQUESTS, prompt_config_id=config.pk, prompt_version=shown.number if shown else None
         ),
     }
 
@@ -195,16 +183,14 @@ def _running(visit: Visit, config: PromptConfig) -> Mapping[str, Any] | None:
 
 
 def _use(visit: Visit, config: PromptConfig) -> Table:
-    """Raises AnalyticsUnavailableError."""
     time_range = TimeRange(visit.period.start, visit.period.end)
     figures = figures_of_versions(visit.project.pk, config.pk, time_range)
     scores = scores_of_versions(visit.project.pk, time_range)
     bad = bad_ratings_of_versions(visit.project.pk, config.pk, time_range)
 
     def requests(version: int) -> Any:
-        href = visit.link_if_there("analytics_requests_changelist", prompt_config_id=config.pk, prompt_version=version)
         shown = number(figures[version]["request_count"])
-        return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+        return visit.linked(shown, _REQUESTS, prompt_config_id=config.pk, prompt_version=version)
 
     return Table(
         caption=f"Use by version, {visit.period.label.lower()}",
@@ -226,28 +212,3 @@ def _use(visit: Visit, config: PromptConfig) -> Table:
             filters={"prompt_config_id": str(config.pk)},
         ),
     )
-
-
-def _done(visit: Visit, config: PromptConfig, action: str, reason: str) -> str:
-    if action in ("label", "remove_label"):
-        return change_label(visit, config, visit.actor)
-    return _undo(visit, config, reason) if action == "undo" else _activate(visit, config, reason)
-
-
-def _activate(visit: Visit, config: PromptConfig, reason: str) -> str:
-    version = version_named(config, visit.request.POST.get("version", ""))
-    if version is None:
-        raise Http404("There is no such version.")
-    activate_version(
-        project_id=config.project_id,
-        config_id=config.pk,
-        version_id=version.pk,
-        actor=visit.actor,
-        reason=reason,
-    )
-    return f"Activated version {version.number}."
-
-
-def _undo(visit: Visit, config: PromptConfig, reason: str) -> str:
-    made = undo_activation(project_id=config.project_id, config_id=config.pk, actor=visit.actor, reason=reason)
-    return f"Went back to version {made.to_version.number}."

@@ -1,5 +1,3 @@
-"""How an application uses a prompt: the snippets on its page, with its name, a label and its variables filled in."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +19,6 @@ _SAMPLES: Mapping[str, Any] = {"number": 1, "boolean": True, "array": [], "objec
 def use_context(
     visit: Visit, config: PromptConfig, shown: PromptVersion | None, versions: Sequence[PromptVersion]
 ) -> dict[str, Any]:
-    """Returns the context of *Use it*; nothing for a prompt without a version."""
     active = config.active_version
     if shown is None or active is None:
         return {}
@@ -47,14 +44,12 @@ def use_context(
 
 
 def _model(visit: Visit, version: PromptVersion) -> str:
-    """Returns `auto` for a version that names a model which the project can call."""
     if version.model and not problem_with(visit.project.pk, version.model):
         return AUTO
     return usual_model(visit.project.pk) or UNANSWERED
 
 
 def _sample(variable: Mapping[str, Any]) -> Any:
-    """Returns a value of the variable's type, which the reader replaces."""
     return _SAMPLES.get(variable.get("type", ""), str(variable["name"]).replace("_", " "))
 
 

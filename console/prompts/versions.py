@@ -1,10 +1,7 @@
-"""The tables of a prompt's versions, with the rollouts of each, and of what was activated."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -34,7 +31,7 @@ def versions_table(visit: Visit, config: PromptConfig, versions: Sequence[Prompt
         if rollout := rollouts.get(version.pk):
             marks.append(_rollout_mark(visit, rollout))
         if rollback := rollbacks.get(version.pk):
-            at = _rollout_link(visit, rollback.rollout_id, day(rollback.at))
+            at = visit.linked(day(rollback.at), "rollouts_rollout_change", rollback.rollout_id)
             marks.append(format_html("{} {}: {}", status("rolled_back"), at, first_sentence(rollback.reason)))
         return format_html_join(mark_safe("<br>"), "{}", ((mark,) for mark in marks)) or NONE
 
@@ -65,16 +62,10 @@ def versions_table(visit: Visit, config: PromptConfig, versions: Sequence[Prompt
 
 
 def _rollout_mark(visit: Visit, rollout: Rollout) -> SafeString:
-    """Returns how the rollout to a version stands, with a link to it."""
     stage, at = current_stage(rollout), rollout.ended_at or rollout.started_at or rollout.created_at
     share = f" at {stage.weight} %" if stage and not rollout.ended_at else ""
     words = format_html("{}{}", day(at), share)
-    return format_html("{} {}", status(rollout.status), _rollout_link(visit, rollout.pk, words))
-
-
-def _rollout_link(visit: Visit, rollout_id: UUID, words: str) -> SafeString:
-    href = visit.link_if_there("rollouts_rollout_change", rollout_id)
-    return format_html('<a href="{}">{}</a>', href, words) if href else format_html("{}", words)
+    return format_html("{} {}", status(rollout.status), visit.linked(words, "rollouts_rollout_change", rollout.pk))
 
 
 def activations_table(visit: Visit, config: PromptConfig) -> Table:

@@ -1,5 +1,3 @@
-"""The form of one provider's key: the fields that this provider has, and no others."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -55,7 +53,7 @@ _KEPT = "Leave it empty to keep the stored one."
 
 
 class ProviderKeyForm(forms.Form):
-    """`row` is the stored integration, or None for a new one. Secrets are never rendered."""
+    """`row` is None for a new integration. Secrets are never rendered."""
 
     def __init__(self, provider: str, row: ProviderIntegration | None, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -89,7 +87,6 @@ class ProviderKeyForm(forms.Form):
         self._add_additions(row)
 
     def _add_choice(self, row: ProviderIntegration | None) -> None:
-        """Adds the fields that the choice among several integrations of one kind reads."""
         for name, (label, help_text) in _NUMBERS.items():
             least, largest = NUMBERS[name]
             initial = getattr(row, name) if row else _DEFAULTS.get(name)
@@ -108,7 +105,6 @@ class ProviderKeyForm(forms.Form):
         )
 
     def _add_additions(self, row: ProviderIntegration | None) -> None:
-        """Adds the fields of what every request to the provider gets besides what its client sent."""
         self.fields["own_account"] = forms.BooleanField(
             required=False,
             label="No other project uses this account",
@@ -131,7 +127,7 @@ class ProviderKeyForm(forms.Form):
             raise forms.ValidationError(error.message) from error
 
     def change(self) -> IntegrationChange:
-        """Returns the change that the valid form stands for: an empty secret keeps the stored one."""
+        """An empty secret keeps the stored one."""
         values = self.cleaned_data
         extra = {name: values[name] for name in self.secrets[1:] if values[name]}
         return IntegrationChange(
@@ -151,7 +147,6 @@ class ProviderKeyForm(forms.Form):
         )
 
     def add_problem(self, message: str, details: Any) -> None:
-        """Adds an error of a service to the field that it names."""
         for place, problems in details.items() if isinstance(details, dict) else ():
             name, _, key = place.partition(".")
             if name in self.fields:

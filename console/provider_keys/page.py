@@ -1,5 +1,3 @@
-"""The pages of provider keys: a list with the age and the last test of each, and one page to add, rotate and remove."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -15,18 +13,18 @@ from console.provider_keys.forms import ProviderKeyForm
 from core.errors import ApplicationError
 from core.models import AuditEntry
 from core.rights.asking import sees_every_project
+from core.ui.edit import EditPage
 from core.ui.formats import age, moment
 from core.ui.marks import status
 from core.ui.navigation import address_of
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.access.credentials import is_usable, masked
 from integrations.access.deployments import title_of
 from integrations.connection_tests.services import remember, try_integration
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.models import ProviderIntegration, called
-from integrations.registry import provider_named, provider_title, providers, traits_of
+from integrations.registry import provider_named, provider_title, providers
 from integrations.selectors import project_integrations
 from integrations.services import IntegrationChange, add_integration, remove_integration, update_integration
 
@@ -34,14 +32,13 @@ _SECRETS = ("encrypted_secret", "encrypted_extra")
 
 
 class _Chosen(NamedTuple):
-    """The integration of a page; `row` is None for one that is not stored yet."""
+    """`row` is None until the integration is stored."""
 
     name: str
     provider: str
     row: ProviderIntegration | None
 
 
-@register_page
 class ProviderKeysPage(Page):
     route = "keys/providers/"
     name = "provider_keys"
@@ -53,17 +50,13 @@ class ProviderKeysPage(Page):
         return {"table": _table(visit, rows), "offered": offered_providers({row.provider for row in rows})}
 
 
-@register_page
-class ProviderKeyPage(Page):
-    """One provider of the project: its fields, a test, a switch and its removal."""
-
+class ProviderKeyPage(EditPage[_Chosen, ProviderKeyForm]):
     # The name is in the address, or in the query where the form of the list sends it.
     route = "keys/provider/"
     name = "provider_key"
     title = "Provider key"
     template = "provider_keys/key.html"
     parent = "provider_keys"
-    methods = ("GET", "HEAD", "POST")
 
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
         typed = request.GET.get("provider", "")
@@ -73,47 +66,68 @@ class ProviderKeyPage(Page):
             return HttpResponseRedirect(address_of("provider_keys", query=query))
         return super().respond(request, **route)
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        chosen = _chosen(visit)
-        return _shown(visit, chosen, ProviderKeyForm(chosen.provider, chosen.row))
+    def record(self, visit: Visit, **route: Any) -> _Chosen:
+        return _chosen(visit)
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        chosen = _chosen(visit)
-        action = visit.request.POST.get("action", "")
-        if action in ("save", "test_save"):
-            return self._save(visit, chosen, is_tested=action == "test_save")
-        if chosen.row is None:
-            raise Http404("The project has no key of this provider.")
-        try:
-            _act(visit, action, chosen.row)
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        is_gone = action == "remove"
-        href = visit.link("provider_keys") if is_gone else visit.link(self.name, name=chosen.name)
-        return HttpResponseRedirect(href)
+    def form(self, visit: Visit, record: _Chosen, data: Any = None) -> ProviderKeyForm:
+        return ProviderKeyForm(record.provider, record.row, data)
 
-    def _save(self, visit: Visit, chosen: _Chosen, *, is_tested: bool) -> HttpResponseBase:
-        """Saves the form; with `is_tested` only if the provider takes the key."""
-        form = ProviderKeyForm(chosen.provider, chosen.row, visit.request.POST)
-        outcome: ConnectionOutcome | None = None
+    def save(self, visit: Visit, record: _Chosen, form: ProviderKeyForm) -> HttpResponseBase:
+        _store(visit, record, form.change())
+        return visit.done(f"{record.name}: saved. ", visit.link("provider_keys"))
+
+    def refuse(self, form: ProviderKeyForm, error: ApplicationError) -> None:
+        form.add_problem(error.message, error.details)
+
+    def address(self, visit: Visit, record: _Chosen) -> str:
+        return visit.link(self.name, name=record.name)
+
+    def shown(self, visit: Visit, record: _Chosen, form: ProviderKeyForm) -> dict[str, Any]:
+        row, title = record.row, title_of(record.provider, record.name)
+        return {
+            "title": f"Add {title}" if row is None else title,
+            "name": record.name,
+            "provider_title": provider_title(record.provider),
+            "row": row,
+            "masked": masked(row) if row else "",
+            "is_usable": is_usable(row) if row else True,
+            "since": key_since(row) if row else None,
+            "last_test": last_test(row) if row else "",
+        }
+
+    def do_test_save(self, visit: Visit, record: _Chosen) -> HttpResponseBase:
+        """Saves the form only if the provider accepts the key."""
+        form, outcome = self.form(visit, record, visit.request.POST), None
         if form.is_valid():
             try:
-                if is_tested:
-                    outcome = _try(visit, chosen, form.change())
-                if outcome is None or outcome.ok:
-                    saved = _store(visit, chosen, form.change())
-                    if outcome is not None:
-                        remember(saved, outcome)
-                    messages.success(visit.request, f"{chosen.name}: saved. {sentence_of(outcome) if outcome else ''}")
-                    return HttpResponseRedirect(visit.link("provider_keys"))
+                outcome = _try(visit, record, form.change())
+                if outcome.ok:
+                    remember(_store(visit, record, form.change()), outcome)
+                    said = f"{record.name}: saved. {sentence_of(outcome)}"
+                    return visit.done(said, visit.link("provider_keys"))
             except ApplicationError as error:
-                form.add_problem(error.message, error.details)
-        return self.render(visit, **_shown(visit, chosen, form), outcome=outcome)
+                self.refuse(form, error)
+        return self.again(visit, record, form, outcome=outcome)
+
+    def do_test(self, visit: Visit, record: _Chosen) -> HttpResponseBase:
+        outcome = _try(visit, _stored(record))
+        answer = visit.done if outcome.ok else visit.failed
+        return answer(f"{record.name}: {sentence_of(outcome)}", self.address(visit, record))
+
+    def do_enable(self, visit: Visit, record: _Chosen) -> HttpResponseBase:
+        _store(visit, _stored(record), IntegrationChange(enabled=True))
+        return visit.done(f"{record.name} is enabled.", self.address(visit, record))
+
+    def do_disable(self, visit: Visit, record: _Chosen) -> HttpResponseBase:
+        _store(visit, _stored(record), IntegrationChange(enabled=False))
+        return visit.done(f"{record.name} is disabled.", self.address(visit, record))
+
+    def do_remove(self, visit: Visit, record: _Chosen) -> HttpResponseBase:
+        remove_integration(project_id=visit.project.pk, name=_stored(record).name)
+        return visit.done(f"The key of {record.name} was removed.", visit.link("provider_keys"))
 
 
 def offered_providers(used: set[str]) -> list[str]:
-    """Returns the titles of all providers, those that the project has no key of first, and among them the common
-    ones."""
     return [provider_title(name) for name in sorted(providers(), key=used.__contains__)]
 
 
@@ -123,15 +137,14 @@ def sentence_of(outcome: ConnectionOutcome) -> str:
 
 
 def key_since(row: ProviderIntegration) -> datetime:
-    """Returns when the present secret was entered, as the audit log has it; else when the row was made."""
+    """Returns when the present secret was entered, from the audit log; else when the row was made."""
     entries = AuditEntry.objects.for_project(row.project_id).filter(object_kind="provider key", object_id=str(row.pk))
     dates = [entries.filter(changes__has_key=name).values_list("created_at", flat=True).first() for name in _SECRETS]
     return max((found for found in dates if found), default=row.created_at)
 
 
 def _chosen(visit: Visit) -> _Chosen:
-    """Returns the integration that the address names, by its own name or as a new one of a provider. Raises Http404 for
-    an unknown provider."""
+    """The address names an integration, or a provider for a new one. Raises Http404 for an unknown provider."""
     provider = provider_named(visit.request.GET.get("provider", ""))
     name = visit.request.GET.get("name", "").strip() or provider
     row = ProviderIntegration.objects.for_project(visit.project.pk).filter(called(name)).first()
@@ -160,37 +173,10 @@ def _store(visit: Visit, chosen: _Chosen, change: IntegrationChange) -> Provider
     )
 
 
-def _act(visit: Visit, action: str, row: ProviderIntegration) -> None:
-    """Tests, switches or removes a stored key. Raises errors of the application."""
-    request, project_id, name = visit.request, row.project_id, row.name
-    if action == "test":
-        outcome = _try(visit, _Chosen(name, row.provider, row))
-        level = messages.SUCCESS if outcome.ok else messages.ERROR
-        messages.add_message(request, level, f"{name}: {sentence_of(outcome)}")
-    elif action in ("enable", "disable"):
-        change = IntegrationChange(enabled=action == "enable")
-        update_integration(project_id=project_id, name=name, change=change, trusted=sees_every_project(visit.person))
-        messages.success(request, f"{name} is {action}d.")
-    elif action == "remove":
-        remove_integration(project_id=project_id, name=name)
-        messages.success(request, f"The key of {name} was removed.")
-
-
-def _shown(visit: Visit, chosen: _Chosen, form: ProviderKeyForm) -> dict[str, Any]:
-    row, title = chosen.row, title_of(chosen.provider, chosen.name)
-    return {
-        "title": f"Add {title}" if row is None else title,
-        "name": chosen.name,
-        "provider_title": provider_title(chosen.provider),
-        "row": row,
-        "form": form,
-        "traits": traits_of(chosen.provider),
-        "masked": masked(row) if row else "",
-        "is_usable": is_usable(row) if row else True,
-        "since": key_since(row) if row else None,
-        "last_test": last_test(row) if row else "",
-        "list_address": visit.link("provider_keys"),
-    }
+def _stored(chosen: _Chosen) -> _Chosen:
+    if chosen.row is None:
+        raise Http404("The project has no key of this provider.")
+    return chosen
 
 
 def last_test(row: ProviderIntegration) -> Any:

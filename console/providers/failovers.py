@@ -1,5 +1,3 @@
-"""Which provider replaced which: a matrix of their deployments, and the models and errors behind it."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -19,7 +17,6 @@ _MAX_PAIRS = 1_000
 
 
 def failovers_context(visit: Visit, shown: TimeRange) -> dict[str, Any]:
-    """Returns the matrix and the table. A deployment without a name of its own is called like its provider."""
     found = failovers(visit.project.pk, shown, ListPage(_MAX_PAIRS, 0))
     counts = Counter[tuple[str, str]]()
     for row in found.results:

@@ -1,13 +1,9 @@
-"""The providers of a project: live figures, the last day as a strip, who replaced whom, and the switches."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.models import ChartKind
@@ -16,15 +12,14 @@ from analytics.presenters.metrics import provider_latencies
 from analytics.presenters.providers import MAX_RANGE, provider_history
 from console.dashboards.keeping import keep_address, keep_providers
 from console.providers.failovers import failovers_context
-from core.errors import ApplicationError
 from core.rights.asking import sees_every_project
 from core.roles import Right
 from core.ui import formats
+from core.ui.edit import EditPage
 from core.ui.marks import status
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Strip
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table
 from integrations.access.deployments import title_of
 from integrations.connection_tests.services import try_integration
@@ -40,22 +35,20 @@ _REFRESH_SECONDS = 30
 MAX_STRIPS = 12
 
 
-@register_page
-class ProvidersPage(Page):
+class ProvidersPage(EditPage[str, Any]):
     route = "providers/"
     name = "providers"
     title = "Providers"
-    template = "providers/page.html"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.ADMINISTER
+    saves = ()
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        may_change = visit.may(Right.ADMINISTER)
-        rows = project_integrations(visit.project.pk)
-        return {
-            "may_change": may_change,
-            "integrations": [_integration(visit, row) for row in rows] if may_change else [],
-            "keys_address": visit.link_if_there("provider_keys"),
-        }
+    def record(self, visit: Visit, **route: Any) -> str:
+        return visit.request.POST.get("name", "")
+
+    def shown(self, visit: Visit, record: str, form: None) -> Mapping[str, Any]:
+        rows = project_integrations(visit.project.pk) if visit.may(Right.ADMINISTER) else ()
+        keys_address = visit.link_if_there("provider_keys")
+        return {"integrations": [_integration(visit, row) for row in rows], "keys_address": keys_address}
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [
@@ -76,31 +69,23 @@ class ProvidersPage(Page):
             ),
         ]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Tests, disables or enables a provider. Raises PermissionDenied."""
-        visit.require(Right.ADMINISTER)
-        given = visit.request.POST
-        try:
-            _act(visit, given.get("action", ""), given.get("name", ""))
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        return HttpResponseRedirect(visit.link("providers"))
-
-
-def _act(visit: Visit, action: str, name: str) -> None:
-    project_id, request = visit.project.pk, visit.request
-    if action == "test":
-        outcome = try_integration(project_id=project_id, name=name, trusted=sees_every_project(request.user))
-        level = messages.SUCCESS if outcome.ok else messages.ERROR
+    def do_test(self, visit: Visit, record: str) -> HttpResponseBase:
+        trusted = sees_every_project(visit.person)
+        outcome = try_integration(project_id=visit.project.pk, name=record, trusted=trusted)
         took = f" ({formats.duration(outcome.latency_ms)})" if outcome.latency_ms is not None else ""
-        messages.add_message(request, level, f"{name}: {outcome.reason.value}. {outcome.detail}{took}")
-    elif action in ("disable", "enable"):
-        is_enabled = action == "enable"
-        update_integration(project_id=project_id, name=name, change=IntegrationChange(enabled=is_enabled))
+        answer = visit.done if outcome.ok else visit.failed
+        return answer(f"{record}: {outcome.reason.value}. {outcome.detail}{took}", visit.link(self.name))
+
+    def do_disable(self, visit: Visit, record: str) -> HttpResponseBase:
+        return self._switch(visit, record, is_enabled=False)
+
+    def do_enable(self, visit: Visit, record: str) -> HttpResponseBase:
+        return self._switch(visit, record, is_enabled=True)
+
+    def _switch(self, visit: Visit, record: str, *, is_enabled: bool) -> HttpResponseBase:
+        update_integration(project_id=visit.project.pk, name=record, change=IntegrationChange(enabled=is_enabled))
         what = "may be used again" if is_enabled else "gets no more requests"
-        messages.success(request, f"{name} {what}.")
-    else:
-        messages.error(request, "action: There is no such action. There are: test, disable, enable.")
+        return visit.done(f"{record} {what}.", visit.link(self.name))
 
 
 def _integration(visit: Visit, row: ProviderIntegration) -> dict[str, Any]:
@@ -171,7 +156,7 @@ def _figures() -> list[Column]:
 
 
 def _state(row: Mapping[str, Any]) -> Any:
-    """Returns the state; without a call in the last five minutes nothing is known, unless a circuit is open."""
+    """The state is unknown without a call in the last five minutes, unless a circuit is open."""
     if not row["outcomes"] and row["status"] == "healthy":
         return status("no calls", "neutral")
     return status(row["status"])
@@ -190,8 +175,7 @@ def _circuits() -> Column:
 
 
 def shown_range(visit: Visit) -> TimeRange:
-    """Returns the page's range for the history: a day at least, since a strip of an hour shows nothing, and the last
-    week at most."""
+    """Returns the history's range: at least a day, since a strip of an hour shows nothing, and at most a week."""
     end = visit.period.end
     length = min(max(end - visit.period.start, timedelta(days=1)), MAX_RANGE)
     return TimeRange(end - length, end)
@@ -204,7 +188,7 @@ def _history_title(visit: Visit) -> str:
 
 def _history(visit: Visit) -> dict[str, Any]:
     shown = shown_range(visit)
-    found = provider_history(visit.project.pk, shown, _interval_minutes(shown.end - shown.start))
+    found = provider_history(visit.project.pk, shown, interval_minutes=_interval_minutes(shown.end - shown.start))
     step = timedelta(minutes=found["interval_minutes"])
     ordered = sorted(
         found["providers"], key=lambda one: (-one["request_count"] - one["failover_count"], one["provider"])
@@ -232,7 +216,6 @@ def _history(visit: Visit) -> dict[str, Any]:
 
 
 def _histories(provider: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the history of a provider, and behind it those of its deployments where there are several."""
     name, deployments = provider["provider"], provider["deployments"]
     title = provider_title(name)
     shown = deployments if len(deployments) > 1 else []
@@ -246,7 +229,6 @@ def _histories(provider: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _interval_minutes(length: timedelta) -> int:
-    """Returns the length of a cell, so that a strip has about fifty."""
     days = length / timedelta(days=1)
     return 30 if days <= 1 else 60 if days <= 2 else 180
 

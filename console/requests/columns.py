@@ -1,5 +1,3 @@
-"""The columns of the list of requests, of which each request is one line."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +25,12 @@ Cell = SafeString | str
 def columns_of(
     visit: Visit, scores: Mapping[str, Sequence[Score]], keys: Mapping[int, str] = MappingProxyType({})
 ) -> Sequence[Column]:
-    """Returns the columns; `scores` are those of the page's requests by id, `keys` the names of their API keys."""
+    """`scores` are by request id; `keys` are the names of API keys by key id."""
     texts = [Column("completion_preview", "Answer text", lambda row: _cut(row["completion_preview"]), is_default=False)]
     return [*_one_line(visit), *_further(visit, scores, keys), *(texts if visit.sees_content else [])]
 
 
 def _one_line(visit: Visit) -> Sequence[Column]:
-    """Returns the columns of the list as everybody finds it."""
     return [
         Column("time", "Time", lambda row: moment(row["created_at"]), sort="created_at"),
         Column("outcome", "Outcome", lambda row: mark(row["outcome"])),
@@ -47,7 +44,6 @@ def _one_line(visit: Visit) -> Sequence[Column]:
 
 
 def _further(visit: Visit, scores: Mapping[str, Sequence[Score]], keys: Mapping[int, str]) -> Sequence[Column]:
-    """Returns the columns that a reader may add."""
     return [
         Column(
             "ttft",
@@ -97,8 +93,7 @@ def _key(visit: Visit, keys: Mapping[int, str], row: RequestEntry) -> Cell:
 
 
 def text_cell(row: RequestEntry) -> Cell:
-    """Returns why the request failed, or else how its input begins. Both are empty for a reader without content, who
-    sees the error's code."""
+    """Returns why the request failed, else how its input begins. A reader without content sees only the error code."""
     error = row["error"]
     if error is None:
         return _cut(_question(row["prompt_preview"] or ""))
@@ -107,13 +102,13 @@ def text_cell(row: RequestEntry) -> Cell:
 
 
 def _question(preview: str) -> str:
-    """Returns a preview of messages from the user's first on: the texts of a system prompt are the same in each row."""
+    """Starts at the first user message, since system prompts are the same in each row."""
     _, found, rest = preview.partition("user: ")
     return " ".join((rest if found else preview).split())
 
 
 def cost_cell(row: RequestEntry) -> str:
-    """Returns the cost; what used no tokens at any provider cost nothing, whatever the price."""
+    """A request that used no tokens at any provider cost nothing, whatever the price."""
     if row["cost_usd"] is None and not row["total_tokens"] and row["outcome"] != "success":
         return money(0)
     return money(row["cost_usd"])

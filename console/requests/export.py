@@ -1,5 +1,3 @@
-"""The request log of the page's filters as a file: lines of JSON, or a table."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,26 +6,20 @@ from typing import Any
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 
-from analytics.exports.lines import export_lines
+from analytics.exports.lines import export_lines, streamed_file
 from analytics.exports.spreadsheet import export_table
-from analytics.exports.streaming import streamed_file
 from console.requests.query import QueryProblem, parse_query
 from core.errors import ApplicationError
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 
 _FORMAT = "format"
 
 
-@register_page
 class RequestsExportPage(Page):
-    """The export has no page of its own: links of the page of requests lead to the file."""
-
     name = "analytics_requests_export"
     route = "analytics/requests/export/"
     title = "Export of requests"
     parent = "analytics_requests_changelist"
-    template = "ui/page.html"
 
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         query = visit.request.GET.copy()

@@ -1,5 +1,3 @@
-"""The filters that the page of requests offers, and the facets beside them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +7,9 @@ from uuid import UUID
 
 from django.http import QueryDict
 
+from analytics.queries.request_facets import FacetEntry
 from analytics.queries.request_filters import RequestSignal
 from analytics.request_log.record import Operation, Outcome
-from analytics.wire.request_figures import FacetEntry
 from core.lookup.registry import Kind, as_uuid, look_up
 from core.models import ApiKey, Team
 from core.roles import Right
@@ -79,7 +77,7 @@ _MAX_CHOICES = 200
 
 
 def named_fields(project_id: UUID, query: QueryDict, prompts: Iterable[tuple[UUID, str]]) -> Sequence[FilterField]:
-    """Returns the fields: keys, teams and prompts are chosen by their names, and chips have the names of rollouts."""
+    """Keys, teams and prompts are chosen by name; chips show the names of rollouts."""
     keys = ApiKey.objects.for_project(project_id).order_by("name").values_list("pk", "name")[:_MAX_CHOICES]
     teams = Team.objects.for_project(project_id).order_by("name").values_list("pk", "name")[:_MAX_CHOICES]
     choices: Mapping[str, list[tuple[str, str]]] = {
@@ -92,8 +90,8 @@ def named_fields(project_id: UUID, query: QueryDict, prompts: Iterable[tuple[UUI
 
 
 def facets_of(entries: Sequence[FacetEntry], query: QueryDict, fields: Sequence[FilterField]) -> Filters:
-    """Returns the commonest values with their counts as links. `fields` have the names of what is an id."""
-    by_name = {entry["name"]: entry for entry in entries}
+    """Returns the most frequent values with their counts, as links. `fields` have the names of ids."""
+    by_name = {entry.name: entry for entry in entries}
     names = {field.name: dict(field.choices) for field in fields}
     facets = [
         facet
@@ -105,26 +103,25 @@ def facets_of(entries: Sequence[FacetEntry], query: QueryDict, fields: Sequence[
 
 
 def _is_telling(entry: FacetEntry, provider: FacetEntry, query: QueryDict) -> bool:
-    name, values = entry["name"], {value["value"] for value in entry["values"]}
+    name, values = entry.name, {one.value for one in entry.values}
     if _chosen(query, name):
         return True
-    if name == "deployment" and values == {value["value"] for value in provider["values"]}:
+    if name == "deployment" and values == {one.value for one in provider.values}:
         return False
     return len(values) >= (1 if name in _TELLING_ALONE else 2)
 
 
 def _facets(name: str, entry: FacetEntry, names: Mapping[str, str]) -> Sequence[Facet]:
-    """Returns the facet, and one for each name of metadata."""
     if name != "metadata":
         found = [
-            FacetValue(one["value"], one["request_count"], names.get(one["value"]) or _unnamed(name, one["value"]))
-            for one in entry["values"]
+            FacetValue(one.value, one.request_count, names.get(one.value) or _unnamed(name, one.value))
+            for one in entry.values
         ]
         return [Facet(name, _LABELS[name], found)]
     by_key: dict[str, list[FacetValue]] = {}
-    for one in entry["values"]:
-        key, _, value = one["value"].partition(":")
-        by_key.setdefault(key, []).append(FacetValue(one["value"], one["request_count"], _short(value)))
+    for one in entry.values:
+        key, _, value = one.value.partition(":")
+        by_key.setdefault(key, []).append(FacetValue(one.value, one.request_count, _short(value)))
     return [Facet(name, f"Metadata: {key}", values) for key, values in by_key.items()]
 
 
@@ -139,7 +136,6 @@ def _chosen(query: QueryDict, name: str) -> list[str]:
 
 
 def _rollout_names(project_id: UUID, ids: Iterable[str]) -> Mapping[str, str]:
-    """Returns the names of rollouts by id; deleted ones have none."""
     found = (look_up(project_id, key, [Right.READ], [Kind.ROLLOUT]) for key in ids if as_uuid(key))
     return {match.id: match.label for matches in found for match in matches}
 

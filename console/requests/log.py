@@ -1,6 +1,3 @@
-"""The page of the request log: filters at its side, how many requests there were when, the list, and the chosen request
-beside it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +10,10 @@ from django.http.response import HttpResponseBase
 from analytics.models import ChartKind, ListPage
 from analytics.presenters import requests
 from analytics.presenters.requests import request_page
+from analytics.queries.request_facets import list_facets
+from analytics.queries.request_histogram import RequestHistogram
 from analytics.queries.request_sorting import RequestSort
 from analytics.scores.selectors import scores_by_request
-from analytics.wire.request_figures import RequestHistogram
 from analytics.wire.texts import request_without_texts
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address
@@ -29,7 +27,6 @@ from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series
-from core.ui.registry import register_page
 from core.ui.tables import Empty, Table, page_link
 from core.wire.pagination import CursorListing
 from prompts.models import PromptConfig
@@ -47,13 +44,10 @@ _ORDERS = {
 }
 
 
-@register_page
 class RequestsPage(Page):
     name = "analytics_requests_changelist"
     route = "analytics/requests/"
     title = "Requests"
-    template = "requests/log.html"
-    methods = ("GET", "HEAD", "POST")
 
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
         # Addresses from before had the session's id under this name, and pages by number.
@@ -113,16 +107,16 @@ def _histogram(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
 
 
 def _plot(visit: Visit, found: RequestHistogram) -> Plot:
-    rows = found["results"]
+    rows = found.results
     counts = {
-        "ok": ("neutral", [row["ok_count"] for row in rows]),
-        "cancelled": ("warn", [row["cancelled_count"] for row in rows]),
-        "failed": ("bad", [row["error_count"] for row in rows]),
+        "ok": ("neutral", [row.ok_count for row in rows]),
+        "cancelled": ("warn", [row.cancelled_count for row in rows]),
+        "failed": ("bad", [row.error_count for row in rows]),
     }
     brush = page_link(visit.request.GET, range="custom", start="", end="", cursor="", peek="")
     return Plot(
-        title=f"Requests by {found['interval']}",
-        times=[row["start"] for row in rows],
+        title=f"Requests by {found.interval}",
+        times=[row.start for row in rows],
         series=[
             Series(name, values, kind)  # type: ignore[arg-type]  # the kinds are literals of this table
             for name, (kind, values) in counts.items()
@@ -145,8 +139,8 @@ def _plot(visit: Visit, found: RequestHistogram) -> Plot:
 
 
 def _facets(visit: Visit, request_query: RequestQuery) -> Mapping[str, Any]:
-    entries = requests.facets(visit.project.pk, request_query.filters, without_own=True)["facets"]
-    since = max((entry["counted_since"] for entry in entries if entry["counted_since"]), default=None)
+    entries = list_facets(visit.project.pk, request_query.filters, without_own=True).facets
+    since = max((entry.counted_since for entry in entries if entry.counted_since), default=None)
     return {"filters": facets_of(entries, visit.request.GET, _fields(visit)), "counted_since": since}
 
 
@@ -180,7 +174,6 @@ def _table(visit: Visit, request_query: RequestQuery, found: CursorListing) -> T
 
 
 def _chooser(visit: Visit) -> Table:
-    """Returns the table without its rows, whose columns can be chosen."""
     return Table("Requests", columns_of(visit, {}), [], Empty(""), query=visit.request.GET, has_chooser=True)
 
 

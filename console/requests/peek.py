@@ -1,5 +1,3 @@
-"""The request that is shown beside a list: what happened, its attempts, and the end of the conversation."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,8 +5,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from analytics.wire.conversations import TextBounds
-from analytics.wire.request_conversations import request_conversation
+from analytics.wire.conversations import TextBounds, request_conversation
 from console.requests.detail.links import tiles
 from console.requests.detail.record import Record
 from core.errors import NotFoundError
@@ -24,7 +21,6 @@ _BOUNDS = (1_500, 20_000)
 
 
 def peek_panels(visit: Visit) -> Sequence[Panel]:
-    """Returns the panel of the request that the address names, if it names one."""
     chosen = visit.request.GET.get(PEEK, "")
     return [Panel(PEEK, "The chosen request", "requests/peek.html", partial(_peek, visit, chosen))] if chosen else []
 

@@ -1,5 +1,3 @@
-"""The query in the address of the page of requests: the filter, the order and the place in the list."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,7 +33,7 @@ class RequestQuery:
 
 
 class QueryProblem(Exception):
-    """The address asks for what there is not; `errors` are messages by parameter."""
+    """The address holds invalid values; `errors` are messages by parameter."""
 
     def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
@@ -43,8 +41,7 @@ class QueryProblem(Exception):
 
 
 def parse_query(visit: Visit, further: Collection[str] = ()) -> RequestQuery:
-    """Returns what the address asks for, within the range of the page, which may have `further` parameters. Raises
-    QueryProblem."""
+    """Parses the address within the range of the page; `further` are other allowed parameters. Raises QueryProblem."""
     query = visit.request.GET
     unknown = sorted(set(query) - _KNOWN - _OF_PAGES - set(further))
     problems = {name[:_MAX_NAME_CHARACTERS]: ["There is no such filter."] for name in unknown}
@@ -62,7 +59,6 @@ def parse_query(visit: Visit, further: Collection[str] = ()) -> RequestQuery:
 
 
 def chosen_filters(query: QueryDict) -> Given:
-    """Returns the filters of the address that are not empty, without order and place."""
     chosen: Given = {}
     for name in sorted((_KNOWN - {"sort", "cursor"}) & set(query)):
         values = [str(value) for value in query.getlist(name) if value]

@@ -1,5 +1,3 @@
-"""How far reviewers and judges agree, in words."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,13 +7,11 @@ from core.ui.formats import number, share
 
 
 def agreement_lines(agreement: ReviewAgreement) -> Iterator[str]:
-    """Yields a line for each type of evaluator that scored reviewed requests."""
     for entry in agreement["evaluators"]:
         yield f"{entry['evaluator_type']}: {', '.join(figures_of(entry))}"
 
 
 def figures_of(entry: ReviewAgreementEntry | ReviewPeopleAgreement) -> Iterator[str]:
-    """Yields the figures of one type of evaluator that say something for the rubric, then the number of requests."""
     if entry["correlation"]:
         yield f"correlation {_with_interval(entry['correlation'])}"
     elif entry["equal"]:

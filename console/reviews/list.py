@@ -1,13 +1,10 @@
-"""The page of review queues: their progress, how far reviewers and judges agree, and the form for a new one."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpResponseRedirect, QueryDict
+from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -22,17 +19,15 @@ from analytics.reviews.services import MAX_ITEMS, NewQueue, create_queue
 from analytics.serializers.reviews import DEFAULT_ITEMS, NewReviewQueueSerializer
 from console.reviews.agreement_texts import agreement_lines
 from core.audit.actors import actor_name
-from core.errors import ApplicationError
 from core.roles import Right
+from core.ui.edit import EditPage
 from core.ui.formats import NONE, moment
-from core.ui.forms import show_errors
+from core.ui.forms import SerializerForm
 from core.ui.marks import status
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.periods import CUSTOM, Period
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
-from core.wire.pagination import Page as ListPage
+from core.ui.tables import Column, Empty, Numbered, Table
 
 _PER_PAGE = 20
 _MAX_PAGE = 1_000
@@ -46,8 +41,10 @@ _KINDS = (
 _MAX_FILTER_CHARACTERS = 4_000
 
 
-class QueueForm(forms.Form):
-    """The fields of a new queue. `filter` is written as in the address of the request log."""
+class QueueForm(SerializerForm[NewReviewQueueSerializer]):
+    """`filter` is written as in the address of the request log."""
+
+    serializer = NewReviewQueueSerializer
 
     name = forms.CharField(max_length=QUEUE_NAME_CHARACTERS)
     score_name = forms.CharField(
@@ -100,27 +97,15 @@ class QueueForm(forms.Form):
         chosen = query.get("evaluator_id", "") if query else ""
         named = dict(evaluators).get(chosen, "")
         initial = {"filter": filter_text(query) if query else "", "evaluator_id": chosen, "score_name": named}
-        super().__init__(data, initial=initial)
+        super().__init__(None, data, initial=initial)
         self.fields["evaluator_id"].choices = [("", "None"), *evaluators]  # type: ignore[attr-defined]
         self._period = period
-        self._serializer: NewReviewQueueSerializer | None = None
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        if self.errors:
-            return cleaned
-        self._serializer = NewReviewQueueSerializer(data=self._body(cleaned))
-        if not self._serializer.is_valid():
-            show_errors(self, self._serializer.errors)
-        return cleaned
 
     def new_queue(self) -> NewQueue:
-        """Returns the queue of a form that is valid."""
-        if self._serializer is None:
-            raise ValueError("the form is not valid")
-        return self._serializer.new_queue()
+        return self.given.new_queue()
 
-    def _body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
         kind = cleaned["kind"]
         evaluator = cleaned["evaluator_id"] or None
         names = ("name", "score_name", "kind", "instructions", "sample_size", "compared_score_name")
@@ -138,50 +123,36 @@ class QueueForm(forms.Form):
         return body
 
 
-@register_page
-class ReviewsPage(Page):
+class ReviewsPage(EditPage[None, QueueForm]):
     route = "reviews/"
     name = "reviews"
     title = "Reviews"
-    template = "reviews/list.html"
-    methods = ("GET", "HEAD", "POST")
+    right = Right.EDIT
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        query = visit.request.GET
-        return self._form_context(visit, _form(visit), is_open=bool(filter_text(query) or "evaluator_id" in query))
+    def form(self, visit: Visit, record: None, data: Any = None) -> QueueForm:
+        active = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE)
+        return QueueForm(visit.period, [(str(row.pk), row.name) for row in active], data, visit.request.GET)
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [Panel.of_table("queues", "Queues", lambda: _table(visit))]
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        visit.require(Right.EDIT)
-        form = _form(visit, visit.request.POST.dict())
-        if form.is_valid():
-            try:
-                row = create_queue(project_id=visit.project.pk, new=form.new_queue(), actor=visit.actor)
-            except ApplicationError as error:
-                form.add_error(_field_of(error, form), error.message)
-            else:
-                messages.success(visit.request, f"The queue {row.name} has {row.items.count()} requests.")
-                return HttpResponseRedirect(visit.link("review", visit.project.pk, row.pk))
-        return self.render(visit, self.panels(visit), **self._form_context(visit, form, is_open=True))
+    def save(self, visit: Visit, record: None, form: QueueForm) -> HttpResponseBase:
+        row = create_queue(project_id=visit.project.pk, new=form.new_queue(), actor=visit.actor)
+        said = f"The queue {row.name} has {row.items.count()} requests."
+        return visit.done(said, visit.link("review", visit.project.pk, row.pk))
 
-    def _form_context(self, visit: Visit, form: QueueForm, *, is_open: bool) -> dict[str, Any]:
-        shown = {"form": form, "form_is_open": is_open, "may_edit": visit.may(Right.EDIT)}
-        addresses = {"form_address": visit.link("reviews"), "labels_address": visit.link_if_there("review_labels")}
-        return {**shown, **addresses}
-
-
-def _form(visit: Visit, data: Mapping[str, Any] | None = None) -> QueueForm:
-    active = list_evaluators(visit.project.pk).filter(state=EvaluatorState.ACTIVE)
-    evaluators = [(str(row.pk), row.name) for row in active]
-    return QueueForm(visit.period, evaluators, data, visit.request.GET)
+    def shown(self, visit: Visit, record: None, form: QueueForm) -> Mapping[str, Any]:
+        query = visit.request.GET
+        return {
+            "form_is_open": form.is_bound or filter_text(query) or "evaluator_id" in query,
+            "form_address": visit.link("reviews"),
+            "labels_address": visit.link_if_there("review_labels"),
+        }
 
 
 def _table(visit: Visit) -> Table:
-    number = page_number(visit.request.GET, maximum=_MAX_PAGE)
-    listing = reviews.queues(visit.project.pk, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
-    query = visit.request.GET
+    numbered = Numbered(visit.request.GET, _PER_PAGE, _MAX_PAGE)
+    listing = reviews.queues(visit.project.pk, numbered.page)
     return Table(
         caption="Review queues, the latest first",
         columns=[
@@ -195,12 +166,9 @@ def _table(visit: Visit) -> Table:
         ],
         rows=listing.results,
         empty=Empty("No request is reviewed yet: make a queue of those that matter, and score them by hand."),
-        query=query,
         key=lambda row: visit.link("review", visit.project.pk, row["id"]),
         has_chooser=True,
-        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < listing.count else "",
-        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
-        count=listing.count,
+        **numbered.links(listing.count),
     )
 
 
@@ -227,9 +195,3 @@ def _agreement(visit: Visit, row: Mapping[str, Any]) -> str:
     if not row["progress"]["done"]:
         return NONE
     return "; ".join(agreement_lines(reviews.agreement(visit.project.pk, row["id"]))) or NONE
-
-
-def _field_of(error: ApplicationError, form: QueueForm) -> str | None:
-    """Returns the form's field that the error names; None for an error of the whole."""
-    named = next(iter(error.details or ()), "")
-    return named if named in form.fields else None

@@ -1,5 +1,3 @@
-"""The page of one review queue: the conversation of an item, the buttons of the rubric, and the queue's items."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -8,64 +6,64 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
 
 from analytics.models.reviews import QueueState, ReviewItem, ReviewQueue
 from analytics.presenters import reviews
+from analytics.presenters.requests import find_request
+from analytics.presenters.reviewed import reviewed_conversation
 from analytics.reviews import services
 from analytics.reviews.due_labels import is_hidden
-from analytics.reviews.errors import ItemNotFoundError, QueueNotFoundError
+from analytics.reviews.errors import ItemNotFoundError
 from analytics.reviews.rubric import choices_of, takes_any_number
 from analytics.reviews.selectors import get_item, get_queue
 from analytics.serializers.reviews import AssignmentSerializer, ReviewAnswerSerializer
 from console.reviews.agreement_texts import figures_of
 from console.reviews.labels import labels_address
-from console.reviews.turns import reviewed_turns
 from core.audit.actors import actor_name
 from core.errors import ApplicationError
 from core.http.exception_handler import translate
 from core.roles import Right
 from core.ui.formats import moment
 from core.ui.marks import id_link, status
+from core.ui.navigation import address_of
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
-from core.wire.pagination import Page as ListPage
+from core.ui.tables import Column, Empty, Numbered, Table
 
 _PER_PAGE = 20
 _KINDS = {"open": "neutral", "done": "good", "skipped": "warn"}
 
 
-@register_page
 class ReviewPage(Page):
     """Opening the page takes the next item for the person; `item` in the address names another one."""
 
     route = "reviews/<uuid:project_id>/<uuid:queue_id>/"
     name = "review"
     title = "Review"
-    template = "reviews/queue.html"
     parent = "reviews"
-    methods = ("GET", "HEAD", "POST")
 
     def __init__(self) -> None:
         self._item: ReviewItem | None = None
         self._is_chosen = False
 
+    def record(self, visit: Visit, **route: Any) -> ReviewQueue:
+        return get_queue(visit.project.pk, route["queue_id"])
+
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        queue = _queue(visit, route["queue_id"])
+        queue = self.record(visit, **route)
         return _shown(visit, queue, self._chosen(visit, queue))
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        queue = _queue(visit, route["queue_id"])
+        queue = self.record(visit, **route)
         return _panels(visit, queue, self._chosen(visit, queue))
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         visit.require(Right.EDIT)
-        queue, given = _queue(visit, route["queue_id"]), visit.request.POST
+        queue, given = self.record(visit, **route), visit.request.POST
         try:
             query = _ACTIONS.get(given.get("action", ""), _score)(visit, queue)
         except (ApplicationError, ValidationError) as error:
@@ -74,7 +72,7 @@ class ReviewPage(Page):
         return HttpResponseRedirect(visit.link("review", visit.project.pk, queue.pk, **query))
 
     def _refused(self, visit: Visit, queue: ReviewQueue, problem: str) -> HttpResponseBase:
-        """Shows the page again with what was typed, and the next item if another person has this one."""
+        """Shows what was typed, and the next item if another person has this one."""
         item = self._named(queue, visit.request.POST.get("item", ""))
         if item is None or not services.is_free_for(item, visit.actor):
             item = self._chosen(visit, queue)
@@ -83,7 +81,6 @@ class ReviewPage(Page):
         return self.render(visit, _panels(visit, queue, item), **context, **typed)
 
     def _chosen(self, visit: Visit, queue: ReviewQueue) -> ReviewItem | None:
-        """Returns the item that the address names, else the next one for the person; None where there is none."""
         if not self._is_chosen:
             self._is_chosen = True
             named = visit.request.GET.get("item", "")
@@ -103,7 +100,6 @@ class ReviewPage(Page):
 
 
 def _score(visit: Visit, queue: ReviewQueue) -> dict[str, str]:
-    """Records the answer of the form; returns the query of the page that follows."""
     given = visit.request.POST
     value, reason = given.get("choice", "") or given.get("value", ""), given.get("reason", "")
     field: dict[str, Any] = {"score_label": value} if queue.labels else {"score_value": _number(value)}
@@ -195,9 +191,8 @@ def _agreement(visit: Visit, queue: ReviewQueue) -> dict[str, Any]:
 
 
 def _items(visit: Visit, queue: ReviewQueue) -> Table:
-    query = visit.request.GET
-    number = page_number(query)
-    listing = reviews.items(queue, ListPage(_PER_PAGE, (number - 1) * _PER_PAGE))
+    numbered = Numbered(visit.request.GET, _PER_PAGE)
+    listing = reviews.items(queue, numbered.page)
     return Table(
         caption="Items of the queue, in their order",
         columns=[
@@ -210,16 +205,12 @@ def _items(visit: Visit, queue: ReviewQueue) -> Table:
         ],
         rows=listing.results,
         empty=Empty("The requests of this queue are deleted or past their retention."),
-        query=query,
         key=lambda row: visit.link("review", visit.project.pk, queue.pk, item=row["id"]),
-        next_url=page_link(query, p=str(number + 1)) if number * _PER_PAGE < listing.count else "",
-        previous_url=page_link(query, p=str(number - 1)) if number > 1 else "",
-        count=listing.count,
+        **numbered.links(listing.count),
     )
 
 
 def _requests_address(visit: Visit, queue: ReviewQueue) -> str:
-    """Returns where the requests of the filter are; due labels have none."""
     return "" if queue.due_labels else visit.link_if_there("analytics_requests_changelist", **queue.filter)
 
 
@@ -239,13 +230,6 @@ def _request_address(visit: Visit, item: ReviewItem) -> str:
     return visit.link("analytics_requests_detail", visit.project.pk, item.request_id)
 
 
-def _queue(visit: Visit, queue_id: UUID) -> ReviewQueue:
-    try:
-        return get_queue(visit.project.pk, queue_id)
-    except QueueNotFoundError as error:
-        raise Http404(error.message) from error
-
-
 def _item_id(visit: Visit) -> UUID:
     try:
         return UUID(visit.request.POST.get("item", ""))
@@ -254,7 +238,7 @@ def _item_id(visit: Visit) -> UUID:
 
 
 def _number(text: str) -> float | str | None:
-    """Returns the number of a form's field; another text as it is, so that the serializer names the field."""
+    """Returns text that is not a number unchanged, so that the serializer names the field."""
     try:
         return float(text) if text else None
     except ValueError:
@@ -263,3 +247,21 @@ def _number(text: str) -> float | str | None:
 
 def _whole(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
+
+
+def reviewed_turns(visit: Visit, item: ReviewItem) -> dict[str, Any]:
+    """Returns the context of the panel: the last turns of the request, and the answer. While the request is hidden, it
+    has no link to it. Raises NotFoundError and the errors of the store."""
+    row = find_request(visit.project.pk, item.request_id)
+    shown = reviewed_conversation(item, row) if visit.sees_content else None
+    hidden = is_hidden(item)
+    all_url = "" if hidden else visit.link("analytics_requests_detail", visit.project.pk, item.request_id)
+    return {
+        "row": row,
+        "is_hidden": hidden,
+        "has_payload": shown is not None and shown["turns"] is not None,
+        "omitted": shown["omitted_turns"] if shown else 0,
+        "turns": (shown["turns"] or []) if shown else [],
+        "image_base": address_of("review", visit.project.pk, item.queue_id) + f"{item.pk}/images/",
+        "all_url": all_url,
+    }

@@ -1,5 +1,3 @@
-"""The form of a new rollout. Its stages are checked by the rules of the API, and an error stands at its field."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from django import forms
+from django.db.models import QuerySet
 from django.forms import BaseFormSet, formset_factory
 
 from analytics.models import Dataset, Evaluator
@@ -79,9 +78,12 @@ _EVALUATORS = {
 _PERCENT = 100
 
 
-class RolloutForm(forms.Form):
-    """The form of a rollout of one config, without its stages."""
+def possible_targets(config: PromptConfig) -> QuerySet[PromptVersion]:
+    versions = PromptVersion.objects.filter(config=config)
+    return versions.exclude(pk=config.active_version_id or config.pk).order_by("-number")
 
+
+class RolloutForm(forms.Form):
     name = forms.CharField(
         required=False, max_length=NAME_CHARACTERS, help_text="Without one it is named after the target."
     )
@@ -116,12 +118,7 @@ class RolloutForm(forms.Form):
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.config = config
-        others = (
-            PromptVersion.objects.filter(config=config)
-            .exclude(pk=config.active_version_id or config.pk)
-            .order_by("-number")
-        )
-        self.fields["target"] = VersionChoice(others, label="Target", empty_label=None)
+        self.fields["target"] = VersionChoice(possible_targets(config), label="Target", empty_label=None)
         datasets = Dataset.objects.for_project(config.project_id).order_by("name")
         self.fields["gate_dataset"] = DatasetChoice(
             datasets, required=False, label="Data set of the gate", empty_label="Any data set"
@@ -167,7 +164,6 @@ class RolloutForm(forms.Form):
         return [self[metric.value] for metric in _METRICS]
 
     def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
-        """Returns the rollout of a form that is valid."""
         data, defaults = self.cleaned_data, Policy()
         policy: dict[str, Any] = {
             metric.value: data[metric.value]
@@ -199,8 +195,6 @@ class RolloutForm(forms.Form):
 
 
 class StageForm(forms.Form):
-    """One row of the stages; an empty one is left out."""
-
     weight = forms.IntegerField(required=False, label="Share of the target (%)")
     min_duration_minutes = forms.IntegerField(required=False, label="At least minutes")
     min_requests = forms.IntegerField(required=False, label="At least answered requests of the target")
@@ -214,7 +208,7 @@ class StageForm(forms.Form):
 
 
 class BaseStages(AnyStages):
-    """The rows of the stages; after `is_valid`, `stages` has them."""
+    """`is_valid` sets `stages`."""
 
     stages: tuple[Stage, ...] = ()
 
@@ -238,7 +232,6 @@ _Stages: type[BaseStages] = cast(
 
 
 def stage_rows(stages: Sequence[Stage] = DEFAULT_STAGES, data: Any = None) -> BaseStages:
-    """Returns the rows of these stages, with empty ones up to ROWS, or those that were sent."""
     if data is not None:
         return _Stages(data, prefix="stages")
     initial: list[dict[str, int]] = [stage._asdict() for stage in stages]
@@ -246,8 +239,8 @@ def stage_rows(stages: Sequence[Stage] = DEFAULT_STAGES, data: Any = None) -> Ba
 
 
 def stages_of_address(text: str) -> tuple[Stage, ...]:
-    """Returns the stages that an address names as `weight:minutes:requests:settle_minutes` with commas between, of
-    which the later ones may be left out; the default ones for an empty text. Raises StageError."""
+    """Parses `weight:minutes:requests:settle_minutes`, comma-separated; later parts may be left out. An empty text
+    gives the default stages. Raises StageError."""
     if not text:
         return DEFAULT_STAGES
     items = [dict(zip(_FIELD_OF_STAGE, map(_number, item.split(":")), strict=False)) for item in text.split(",")]

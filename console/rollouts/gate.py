@@ -1,17 +1,14 @@
-"""The panel of a rollout's gate: what it asks for, where that stands, and what to do."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from console.rollouts.links import Link
 from core.audit.actors import actor_name
 from core.ui.pages import Visit
 from rollouts.gate.state import GateState, Standing
 from rollouts.models import Gate, Rollout
-from rollouts.selectors import gates, get_rollout
+from rollouts.selectors import gates
 from rollouts.serializers import gate_shown
 from rollouts.states import Status
 
@@ -22,8 +19,7 @@ _SHOWN: Mapping[GateState, str] = {
 }
 
 
-def gate(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
-    row = get_rollout(visit.project.pk, rollout_id)
+def gate(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     standing = gates([row])[row.pk]
     shown = gate_shown(row, standing)
     return {
@@ -40,7 +36,7 @@ def gate(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
 
 
 def is_closed(row: Rollout) -> bool:
-    """Returns whether a gate keeps a rollout of `get_rollout` from beginning."""
+    """Returns whether a gate keeps this row of `get_rollout` from starting."""
     return row.status == Status.PENDING and gates([row])[row.pk].state is GateState.NOT_PASSED
 
 

@@ -1,10 +1,7 @@
-"""The addresses of what a rollout's page leads to."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -48,7 +45,6 @@ class Link:
 
 
 def links(visit: Visit, row: Rollout) -> Mapping[str, str]:
-    """Returns the addresses of what the rollout names; an empty one where there is no such page."""
     before, after = row.baseline_version.number, row.target_version.number
     return {
         "prompt": visit.link_if_there("prompt", row.config_id),
@@ -59,13 +55,12 @@ def links(visit: Visit, row: Rollout) -> Mapping[str, str]:
 
 
 def metric_link(visit: Visit, row: Rollout, metric: str) -> Link:
-    """Returns the link to the target's requests that show the metric."""
     label, query = _OF_METRICS.get(metric, _OTHERWISE)
     return Link(label, requests_link(visit, row, TARGET, **query))
 
 
 def next_links(visit: Visit, row: Rollout, reason: str, deciding: list[str]) -> list[Link]:
-    """Returns where to look when a rollout was rolled back or is held for a reason that rests on these metrics."""
+    """Returns where to look after a rollback or hold whose reason rests on the `deciding` metrics."""
     if reason == Reason.WORSE_FOR_ALL:
         found = [Link("Providers", visit.link_if_there("providers")), Link("Limits", visit.link_if_there("limits"))]
     elif reason in _OF_SCORES:
@@ -79,8 +74,5 @@ def next_links(visit: Visit, row: Rollout, reason: str, deciding: list[str]) -> 
 
 
 def requests_link(visit: Visit, row: Rollout, arm: str, **query: Any) -> str:
-    """Returns the address of the arm's requests from the start on, to a minute around it: clocks of hosts differ."""
-    start = (row.started_at or row.created_at) - timedelta(minutes=1)
-    end = (row.ended_at or timezone.now()) + timedelta(minutes=1)
-    range_of = Period(CUSTOM, start, end).parameters
+    range_of = Period(CUSTOM, *row.requests_between(timezone.now())).parameters
     return visit.link_if_there(_REQUESTS, **range_of, rollout_id=row.pk, variant=arm, **query)

@@ -1,12 +1,10 @@
-"""The list of a project's rollouts, the newest first."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,8 +14,7 @@ from core.ui.formats import NONE, moment
 from core.ui.marks import status
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Table, newest_first, page_link
 from prompts.models import PromptConfig
 from rollouts.evaluation.words import first_sentence
 from rollouts.models import Mode, Rollout
@@ -30,12 +27,10 @@ MODES: Mapping[str, str] = {Mode.AUTO.value: "automatic", Mode.MANUAL.value: "by
 _FILTERS = ("status", "mode", "config_id")
 
 
-@register_page
 class RolloutsPage(Page):
     route = "rollouts/"
     name = "rollouts"
     title = "Rollouts"
-    template = "rollouts/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return {"filters": _filters(visit), "form_address": visit.link_if_there("rollout_form")}
@@ -59,48 +54,29 @@ def _filters(visit: Visit) -> Filters:
 
 def _table(visit: Visit) -> Table:
     query = visit.request.GET
-    rows = list(_after_cursor(_filtered(list_rollouts(visit.project.pk), query), query)[: PAGE_ROWS + 1])
+    found = _filtered(list_rollouts(visit.project.pk), query)
+    rows, links = newest_first(found, query, PAGE_ROWS, by="created_at")
     return Table(
         caption="Rollouts, the newest first",
         columns=_columns(visit),
-        rows=rows[:PAGE_ROWS],
+        rows=rows,
         empty=_empty(visit),
-        query=query,
         key=lambda row: visit.link("rollouts_rollout_change", row.pk),
-        next_url=page_link(query, cursor=str(rows[PAGE_ROWS - 1].pk)) if len(rows) > PAGE_ROWS else "",
-        previous_url=page_link(query, cursor="") if query.get("cursor") else "",
+        **links,
     )
 
 
 def _filtered(rollouts: QuerySet[Rollout], query: QueryDict) -> QuerySet[Rollout]:
-    """Returns the rollouts that the filters of the address leave; a value that no rollout has leaves none."""
-    if chosen := query.get("status"):
-        rollouts = rollouts.filter(status=chosen)
-    if chosen := query.get("mode"):
-        rollouts = rollouts.filter(mode=chosen)
-    if chosen := query.get("config_id"):
-        config_id = _uuid(chosen)
-        rollouts = rollouts.filter(config_id=config_id) if config_id else rollouts.none()
-    return rollouts
-
-
-def _after_cursor(rollouts: QuerySet[Rollout], query: QueryDict) -> QuerySet[Rollout]:
-    """Returns the rollouts after the one that the cursor names."""
-    cursor = _uuid(query.get("cursor", ""))
-    last = rollouts.filter(pk=cursor).values_list("created_at", flat=True).first() if cursor else None
-    if last is None:
-        return rollouts
-    return rollouts.filter(Q(created_at__lt=last) | Q(created_at=last, pk__lt=cursor))
+    try:
+        return rollouts.filter(**{name: query[name] for name in _FILTERS if query.get(name)})
+    except ValidationError:  # The prompt's id is none.
+        return rollouts.none()
 
 
 def _columns(visit: Visit) -> list[Column]:
-    def prompt(row: Rollout) -> SafeString | str:
-        href = visit.link_if_there("prompt", row.config_id)
-        return format_html('<a href="{}">{}</a>', href, row.config.name) if href else row.config.name
-
     return [
         Column("name", "Name", lambda row: row.name),
-        Column("prompt", "Prompt", prompt),
+        Column("prompt", "Prompt", lambda row: visit.linked(row.config.name, "prompt", row.config_id)),
         Column("versions", "Versions", lambda row: f"{row.baseline_version.number} to {row.target_version.number}"),
         Column("status", "Status", lambda row: status(row.status)),
         Column("stage", "Stage", _stage),
@@ -131,10 +107,3 @@ def _empty(visit: Visit) -> Empty:
         )
     link = visit.link_if_there("rollout_form")
     return Empty("No prompt of this project was rolled out yet.", link, "Roll one out" if link else "")
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

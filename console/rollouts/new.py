@@ -1,26 +1,22 @@
-"""The form of a new rollout: which version, how, in which stages, and what that takes at today's traffic."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
+from typing import Any, TypeVar
 
-from django.contrib import messages
 from django.db import transaction
-from django.db.models import QuerySet
-from django.http import Http404, HttpResponseRedirect, QueryDict
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, QueryDict
 from django.http.response import HttpResponseBase
 
 from analytics.models import Dataset
-from console.rollouts.forms import BaseStages, RolloutForm, stage_rows, stages_of_address
+from console.rollouts.forms import BaseStages, RolloutForm, possible_targets, stage_rows, stages_of_address
 from core.errors import ApplicationError
+from core.lookup.registry import as_uuid
 from core.ui import formats
 from core.ui.formats import UNKNOWN
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from prompts.diff.contents import diff_contents
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
@@ -34,11 +30,11 @@ from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError
 
 MAX_DIFF_ROWS = 200
 
+Row = TypeVar("Row", bound=Model)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The values of the address or of the sent form so far; `problem` is the error of its stages."""
-
     config: PromptConfig
     target: PromptVersion | None
     allocation_type: AllocationType
@@ -46,14 +42,11 @@ class Draft:
     problem: str = ""
 
 
-@register_page
 class RolloutFormPage(Page):
     route = "rollouts/new/"
     name = "rollout_form"
     title = "New rollout"
-    template = "rollouts/new.html"
     parent = "rollouts"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         config = _config(visit)
@@ -82,9 +75,10 @@ class RolloutFormPage(Page):
         is_valid = all([form.is_valid(), rows.is_valid()])
         action = given.get("action")
         if is_valid and action != "forecast":
-            made = _made(visit, form, rows.stages, start=action == "start")
-            if made is not None:
-                return HttpResponseRedirect(visit.link("rollouts_rollout_change", made.pk))
+            try:
+                return _made(visit, form, rows.stages, start=action == "start")
+            except ApplicationError as error:
+                form.add_error(None, error.message)
         draft = Draft(
             config,
             form.cleaned_data.get("target"),
@@ -96,20 +90,15 @@ class RolloutFormPage(Page):
         return self.render(visit, panels, **_shown(visit, form, rows))
 
 
-def _made(visit: Visit, form: RolloutForm, stages: Sequence[Stage], *, start: bool) -> Rollout | None:
-    """Returns the new rollout, or None with the refusal as an error of the form."""
+def _made(visit: Visit, form: RolloutForm, stages: Sequence[Stage], *, start: bool) -> HttpResponseBase:
     project_id, actor = form.config.project_id, visit.actor
-    try:
-        with transaction.atomic():
-            row = create_rollout(project_id=project_id, new=form.new_rollout(stages), actor=actor)
-            if start:
-                row = start_rollout(project_id=project_id, rollout_id=row.pk, actor=actor)
-    except ApplicationError as error:
-        form.add_error(None, error.message)
-        return None
+    with transaction.atomic():
+        row = create_rollout(project_id=project_id, new=form.new_rollout(stages), actor=actor)
+        if start:
+            row = start_rollout(project_id=project_id, rollout_id=row.pk, actor=actor)
     visit.note_change(row, "Made and started." if start else "Made.")
-    messages.success(visit.request, f"Rollout {row.name} is {'running' if start else 'made; it is not started yet'}.")
-    return row
+    said = f"Rollout {row.name} is {'running' if start else 'made; it is not started yet'}."
+    return visit.done(said, visit.link("rollouts_rollout_change", row.pk))
 
 
 def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, Any]:
@@ -136,13 +125,12 @@ def _panels(visit: Visit, draft: Draft) -> list[Panel]:
 
 
 def _forecast(draft: Draft) -> Mapping[str, Any]:
-    """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     if draft.problem:
         return {"problem": draft.problem}
     config = draft.config
     plan = plan_rollout(config.project_id, config.pk, draft.stages, draft.allocation_type)
     rows = [
-        (one.stage, _in_words(one.begins_after), _in_words(one.minutes), _whole(one.target_requests))
+        (one.stage, _in_words(one.begins_after_minutes), _in_words(one.minutes), _whole(one.target_requests))
         for one in plan.stages
     ]
     return {"plan": plan, "rows": rows}
@@ -176,29 +164,18 @@ def _diff(visit: Visit, draft: Draft) -> Mapping[str, Any]:
 
 
 def _gate(config: PromptConfig, given: QueryDict) -> dict[str, Any]:
-    """Returns the gate and its data set that the address names, as a link from an experiment does."""
     if given.get("gate") not in Gate.values:
         return {}
-    try:
-        dataset_id = UUID(given.get("gate_dataset", ""))
-    except ValueError:
-        return {"gate": given["gate"]}
-    found = Dataset.objects.for_project(config.project_id).filter(pk=dataset_id).first()
-    return {"gate": given["gate"], "gate_dataset": found}
+    datasets = Dataset.objects.for_project(config.project_id)
+    return {"gate": given["gate"], "gate_dataset": _named(datasets, given.get("gate_dataset", ""))}
 
 
 def _config(visit: Visit) -> PromptConfig | None:
-    """Returns the prompt that the address names, or the only one that can be rolled out. Raises Http404 for one that is
-    not in the project."""
     given = visit.request.GET.get("config", "")
     if not given:
         ready = [config for config in _configs(visit)[:2] if _can_begin(config)]
         return ready[0] if len(ready) == 1 else None
-    try:
-        config_id = UUID(given)
-    except ValueError:
-        raise Http404("There is no such prompt.") from None
-    found = _all_configs(visit).filter(pk=config_id).first()
+    found = _named(_all_configs(visit), given)
     if found is None:
         raise Http404("There is no such prompt.")
     return found
@@ -209,7 +186,6 @@ def _all_configs(visit: Visit) -> QuerySet[PromptConfig]:
 
 
 def _configs(visit: Visit) -> QuerySet[PromptConfig]:
-    """Returns the prompts that can be rolled out now."""
     return _all_configs(visit).filter(last_version_number__gte=2, has_active_rollout=False)
 
 
@@ -223,12 +199,8 @@ def _active(visit: Visit, config: PromptConfig) -> tuple[Rollout, str] | None:
 
 
 def _draft(config: PromptConfig, query: QueryDict) -> Draft:
-    versions = (
-        PromptVersion.objects.filter(config=config)
-        .exclude(pk=config.active_version_id or config.pk)
-        .order_by("-number")
-    )
-    target = _version(versions, query.get("target", "")) or versions.first()
+    versions = possible_targets(config)
+    target = _named(versions, query.get("target", "")) or versions.first()
     allocation = query.get("allocation", "")
     known = AllocationType(allocation) if allocation in set(AllocationType) else AllocationType.RANDOM
     try:
@@ -237,8 +209,6 @@ def _draft(config: PromptConfig, query: QueryDict) -> Draft:
         return Draft(config, target, known, DEFAULT_STAGES, str(error))
 
 
-def _version(versions: QuerySet[PromptVersion], text: str) -> PromptVersion | None:
-    try:
-        return versions.filter(pk=UUID(text)).first()
-    except ValueError:
-        return None
+def _named(rows: QuerySet[Row], text: str) -> Row | None:
+    identity = as_uuid(text)
+    return rows.filter(Q(pk=identity)).first() if identity else None

@@ -1,11 +1,8 @@
-"""The contexts of a rollout's panels. Each loads the rollout itself, since it runs in a thread of its own."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from analytics.queries.variants import BASELINE, TARGET
 from console.rollouts.links import Link, metric_link, next_links, requests_link
@@ -19,8 +16,6 @@ from rollouts.comparison.plots import metric_plots, traffic_plot
 from rollouts.comparison.tables import MetricRow, left_out_rows, metric_rows, total_rows
 from rollouts.comparison.wire import judged_metrics
 from rollouts.models import Rollout
-from rollouts.selectors import get_rollout
-from rollouts.serializers import stage_status
 from rollouts.services import AUTOMATIC
 from rollouts.verdicts.policies import policy_of
 
@@ -31,16 +26,13 @@ BY_ITSELF = "itself"
 
 @dataclass(frozen=True, slots=True)
 class ShownMetric:
-    """A metric's row with what is seen when it is opened."""
-
     row: MetricRow
     plot: Plot | None
     link: Link
     is_open: bool
 
 
-def verdict(visit: Visit, rollout_id: UUID) -> Context:
-    row = get_rollout(visit.project.pk, rollout_id)
+def verdict(visit: Visit, row: Rollout) -> Context:
     figures = latest_figures(row)
     outlook = present_outlook(row, figures)
     names = names_of(row)
@@ -59,8 +51,7 @@ def verdict(visit: Visit, rollout_id: UUID) -> Context:
     }
 
 
-def metrics(visit: Visit, rollout_id: UUID) -> Context:
-    row = get_rollout(visit.project.pk, rollout_id)
+def metrics(visit: Visit, row: Rollout) -> Context:
     figures = latest_figures(row)
     judged, sums = _judged(row, figures), _sums(row, figures)
     plots = metric_plots(sums, list(row.stages.all()), judged) if sums else {}
@@ -76,9 +67,8 @@ def metrics(visit: Visit, rollout_id: UUID) -> Context:
     }
 
 
-def requests(visit: Visit, rollout_id: UUID) -> Context:
+def requests(visit: Visit, row: Rollout) -> Context:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    row = get_rollout(visit.project.pk, rollout_id)
     figures = latest_figures(row)
     sums = _sums(row, figures)
     totals = totals_of(row)
@@ -98,17 +88,15 @@ def requests(visit: Visit, rollout_id: UUID) -> Context:
     }
 
 
-def history(visit: Visit, rollout_id: UUID) -> Context:
-    row = get_rollout(visit.project.pk, rollout_id)
+def history(visit: Visit, row: Rollout) -> Context:
     names = names_of(row)
     return {
-        "stages": [(stage, stage_status(row, stage).value) for stage in row.stages.all()],
+        "stages": [(stage, stage.status.value) for stage in row.stages.all()],
         "transitions": [(move, names[move.actor]) for move in reversed(row.transitions.all())],
     }
 
 
 def names_of(row: Rollout) -> Mapping[str, str]:
-    """Returns by actor the names of those who made and moved the rollout."""
     names = actor_names([row.created_by, *(move.actor for move in row.transitions.all())])
     return {**names, AUTOMATIC: BY_ITSELF}
 

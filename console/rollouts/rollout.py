@@ -1,5 +1,3 @@
-"""The page of one rollout: its verdict first, then why, and the moves that a person may make."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import Http404
 from django.http.response import HttpResponseBase
 
 from console.rollouts import panels as loads
@@ -24,14 +21,15 @@ from core.errors import ApplicationError
 from core.roles import Right
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from rollouts import services
-from rollouts.errors import RolloutNotFoundError
 from rollouts.models import REASON_CHARACTERS, Gate, Mode, Rollout
 from rollouts.selectors import earlier_rollbacks, get_rollout
 from rollouts.states import ALLOWED, Status, Transition
 
 REFRESH_SECONDS = 60
+
+Load = Callable[[Visit, Rollout], Mapping[str, Any]]
+"""Returns the context of a panel."""
 
 _MODES = {Mode.AUTO.value: "decides by itself", Mode.MANUAL.value: "people decide"}
 _ALLOCATIONS = {
@@ -74,8 +72,6 @@ class ReasonForm(forms.Form):
 
 
 class BeginningForm(ReasonForm):
-    """The form of a transition that a gate stands before."""
-
     override_gate = forms.BooleanField(
         required=False, label="Override the gate", help_text="What it asks for is not shown. Takes a reason."
     )
@@ -86,7 +82,6 @@ class BeginningForm(ReasonForm):
 
 
 def form_of(transition: Transition, *, is_closed: bool) -> type[ReasonForm]:
-    """Returns the form of a transition of a rollout whose gate is closed or not."""
     return BeginningForm if is_closed and transition in _BEGINNING else ReasonForm
 
 
@@ -95,7 +90,6 @@ def verb(transition: Transition) -> str:
 
 
 def possible(rollout: Rollout) -> list[Transition]:
-    """Returns the transitions that the rollout's status allows."""
     return [one for one in Transition if Status(rollout.status) in ALLOWED[one]]
 
 
@@ -104,11 +98,14 @@ def move(
     rollout: Rollout,
     transition: Transition,
     given: Mapping[str, Any],
+    href: str,
     *,
     from_stage: int | None = None,
-) -> None:
-    """Makes the transition for the person of the visit, as the form says; a refusal becomes a message. A promotion
-    applies to the stage that the person saw, since somebody else may have been faster."""
+) -> HttpResponseBase:
+    """Makes the transition as the visit's person, then redirects to `href` with a message.
+
+    A promotion applies to `from_stage`, the stage that the person saw, in case somebody else was faster.
+    """
     more = dict(given)
     if transition is Transition.PROMOTE:
         more["from_stage"] = rollout.current_stage if from_stage is None else from_stage
@@ -120,36 +117,27 @@ def move(
             **more,
         )
     except ApplicationError as error:
-        messages.error(visit.request, f"Rollout {rollout.name}: {error.message}")
-        return
+        return visit.failed(f"Rollout {rollout.name}: {error.message}", href)
     visit.note_change(moved, f"{verb(transition).capitalize()}. {given['reason']}".strip())
-    messages.success(visit.request, f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.")
+    return visit.done(f"Rollout {rollout.name} is now {moved.status.replace('_', ' ')}.", href)
 
 
-@register_page
 class RolloutPage(Page):
     # The address is that of Django's form, whose place the page takes.
     route = "rollouts/rollout/<uuid:rollout_id>/change/"
     name = "rollouts_rollout_change"
     title = "Rollout"
-    template = "rollouts/rollout.html"
     parent = "rollouts"
-    methods = ("GET", "HEAD", "POST")
-
-    def project_id(self, **route: Any) -> UUID | None:
-        found = Rollout.objects.filter(pk=route["rollout_id"]).values_list("project_id", flat=True).first()
-        if found is None:
-            raise Http404("There is no such rollout.")
-        return found
+    model = Rollout
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        return self._context(visit, _rollout(visit, route["rollout_id"]))
+        return self._context(visit, get_rollout(visit.project.pk, route["rollout_id"]))
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        row = _rollout(visit, route["rollout_id"])
+        row = get_rollout(visit.project.pk, route["rollout_id"])
         # An ended rollout does not change any more.
         seconds = 0 if row.ended_at else REFRESH_SECONDS
-        known = [
+        known: list[tuple[str, str, Load]] = [
             *([("gate", "Gate", gate)] if row.gate != Gate.NONE else []),
             ("verdict", "Verdict", loads.verdict),
             ("metrics", "Metrics", loads.metrics),
@@ -165,7 +153,7 @@ class RolloutPage(Page):
                 name,
                 title,
                 f"rollouts/{name}.html",
-                partial(load, visit, row.pk),
+                partial(_context, load, visit, row.pk),
                 is_wide=True,
                 refresh_seconds=seconds,
             )
@@ -173,9 +161,8 @@ class RolloutPage(Page):
         ]
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Makes one transition; a reason that is too long is kept in the form, with the error."""
         visit.require(Right.EDIT)
-        row, given = _rollout(visit, route["rollout_id"]), visit.request.POST
+        row, given = get_rollout(visit.project.pk, route["rollout_id"]), visit.request.POST
         try:
             transition = Transition(given.get("action", ""))
         except ValueError:
@@ -185,19 +172,12 @@ class RolloutPage(Page):
             panels = self.panels(visit, **route)
             return self.render(visit, panels, **self._context(visit, row, transition, form))
         stage = given.get("stage", "")
-        move(
-            visit,
-            row,
-            transition,
-            form.cleaned_data,
-            from_stage=int(stage) if stage.isdecimal() else None,
-        )
-        return HttpResponseRedirect(visit.link(self.name, row.pk))
+        from_stage = int(stage) if stage.isdecimal() else None
+        return move(visit, row, transition, form.cleaned_data, visit.link(self.name, row.pk), from_stage=from_stage)
 
     def _context(
         self, visit: Visit, row: Rollout, chosen: Transition | None = None, form: ReasonForm | None = None
     ) -> Mapping[str, Any]:
-        """`form` is that of the transition that was chosen, with its errors."""
         closed = is_closed(row)
         moves = [
             {
@@ -217,13 +197,11 @@ class RolloutPage(Page):
             "allocation": _ALLOCATIONS[row.allocation_type],
             "links": links(visit, row),
             "made_by": loads.names_of(row)[row.created_by],
-            "earlier": [(one, visit.link(self.name, one.rollout_id)) for one in earlier_rollbacks(row)],
+            "earlier": [(one, visit.link(self.name, one.pk)) for one in earlier_rollbacks(row)],
             "moves": moves if visit.may(Right.EDIT) else [],
         }
 
 
-def _rollout(visit: Visit, rollout_id: UUID) -> Rollout:
-    try:
-        return get_rollout(visit.project.pk, rollout_id)
-    except RolloutNotFoundError as error:
-        raise Http404(error.message) from error
+def _context(load: Load, visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
+    """Reads the rollout itself, since it runs in a thread of its own."""
+    return load(visit, get_rollout(visit.project.pk, rollout_id))

@@ -1,11 +1,8 @@
-"""The panel of a rollout's evaluators: what was due and judged, how both versions score, and the worst pairs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from analytics.evaluators.calibration.states import State as Calibrated
 from analytics.evaluators.definitions import UserFeedback
@@ -16,13 +13,11 @@ from console.rollouts.links import Link
 from core.roles import Right
 from core.ui.formats import number, share
 from core.ui.pages import Visit
-from core.ui.plots import Interval
 from rollouts.comparison.metrics import latest_figures
 from rollouts.comparison.quality import quality_of
-from rollouts.comparison.tables import change, difference, e_value, mark_of
+from rollouts.comparison.tables import MetricRow, change, difference, e_value, mark_of, row_of
 from rollouts.models import Rollout
 from rollouts.quality.entries import RULE, RolloutEvaluator, evaluators_of
-from rollouts.selectors import get_rollout
 
 MORE_LABELS = 20
 
@@ -39,19 +34,11 @@ _CALIBRATIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An evaluator's row. `tasks` says of both arms what was due, judged and missing."""
+    """`tasks` has how many tasks of each arm were due, judged and missing."""
 
-    evaluator: RolloutEvaluator
-    mark: str
-    kind: str
-    is_open: bool
-    target: str
-    baseline: str
-    sentence: str
+    shown: MetricRow
     calibration: str
     tasks: Sequence[tuple[str, str]]
-    interval: Interval | None
-    numbers: Sequence[tuple[str, str]]
     pairs: Sequence[_ShownPair]
     links: Sequence[Link]
 
@@ -63,8 +50,7 @@ class _ShownPair:
     difference: str
 
 
-def scores(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
-    row = get_rollout(visit.project.pk, rollout_id)
+def scores(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     found = quality_of(row, latest_figures(row))
     evaluators = {one.title: one for one in evaluators_of(row)}
     return {
@@ -74,8 +60,6 @@ def scores(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
 
 
 def counted(tasks: Mapping[str, Any]) -> str:
-    """Returns what has become of the tasks of an arm, as "84 of 96 due judged, 12 missing: judge failed 9, no text
-    3"."""
     if not tasks["due"]:
         return "nothing due yet"
     text = f"{number(tasks['done'])} of {number(tasks['due'])} due judged"
@@ -86,50 +70,22 @@ def counted(tasks: Mapping[str, Any]) -> str:
 
 
 def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> _Row:
-    mark, kind = mark_of(one["status"])
+    limit = {"limit": -evaluator.margin, "limit_name": "outside of the margin from here"}
     return _Row(
-        evaluator=evaluator,
-        mark=mark,
-        kind=kind,
-        is_open=one["decides"] and kind == "bad",
-        target=_mean(one["target"]),
-        baseline=_mean(one["baseline"]),
-        sentence=one["explanation"],
+        shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, _numbers(evaluator, one), **limit),
         calibration=_trust(evaluator),
         tasks=[(arm, counted(one["tasks"][arm])) for arm in (TARGET, BASELINE)],
-        interval=_interval(evaluator, one),
-        numbers=[(label, value) for label, value in _numbers(evaluator, one) if value],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
         links=[link for link in _links(visit, evaluator) if link.href],
     )
 
 
 def _trust(evaluator: RolloutEvaluator) -> str:
-    """Returns how far the verdict trusts the scores."""
     if evaluator.kind == _BY_USERS:
         return "the ratings of users, as they are"
     if evaluator.label_share is not None and evaluator.calibration != RULE:
         return f"a judge, corrected by labels of people for {share(evaluator.label_share)} of what is due"
     return _CALIBRATIONS[evaluator.calibration]
-
-
-def _mean(score: float | None) -> str:
-    return "" if score is None else share(score)
-
-
-def _interval(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Interval | None:
-    low, high = one["interval"]["low"], one["interval"]["high"]
-    if one["difference"] is None or low is None or high is None:
-        return None
-    return Interval(
-        title=f"{evaluator.title}: difference of target and baseline",
-        low=low,
-        value=one["difference"],
-        high=high,
-        limit=-evaluator.margin,
-        limit_name="outside of the margin from here",
-        label=lambda value: change(_UNIT, value),
-    )
 
 
 def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -149,7 +105,6 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
 
 
 def _both(one: Mapping[str, Any], name: str) -> int:
-    """Returns a number of both arms' tasks together."""
     return sum(one["tasks"][arm][name] for arm in (TARGET, BASELINE))
 
 

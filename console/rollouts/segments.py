@@ -1,10 +1,7 @@
-"""The panel of a rollout's segments: where the target is worse for a part of the traffic."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from analytics.queries.variants import TARGET
 from console.rollouts.links import requests_link
@@ -12,15 +9,13 @@ from core.ui.pages import Visit
 from rollouts.comparison.segments import segments_of
 from rollouts.evaluation.words import odds
 from rollouts.models import Rollout
-from rollouts.selectors import get_rollout
 
 _MAX_SHOWN = 20
 _FILTERS = {"language": "language", "model": "requested_model", "key": "api_key_id"}
 """The filter of the request log for a dimension; the others have none."""
 
 
-def segments(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
-    row = get_rollout(visit.project.pk, rollout_id)
+def segments(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     found = segments_of(row)
     return {
         "rows": [{**_cells(one), "href": _requests(visit, row, one)} for one in found[:_MAX_SHOWN]],
@@ -31,7 +26,7 @@ def segments(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
 
 
 def _requests(visit: Visit, row: Rollout, one: Mapping[str, Any]) -> str:
-    """Returns the address of the target's requests in the segment; empty where the request log has no filter for it."""
+    """Returns an empty text if the request log has no filter for the segment."""
     name = _FILTERS.get(one["dimension"])
     return requests_link(visit, row, TARGET, **{name: one["value"]}) if name else ""
 

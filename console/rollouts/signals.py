@@ -1,17 +1,16 @@
-"""The context of the panel with what users did after the answers of both arms."""
+"""What users did after the answers of both arms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from core.ui import formats
 from core.ui.pages import Visit
 from rollouts.comparison.signals import ASKED_AGAIN, EDITED, LEFT, signals_of
 from rollouts.comparison.tables import ARMS, difference
-from rollouts.selectors import get_rollout
+from rollouts.models import Rollout
 
 _NAMES = {
     ASKED_AGAIN: "asked the same again within ten minutes",
@@ -40,9 +39,9 @@ class _Row:
     difference: str
 
 
-def signals(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
+def signals(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    found = signals_of(get_rollout(visit.project.pk, rollout_id))
+    found = signals_of(row)
     rows = [
         _Row(words, [(arm, _cell(found[name][arm])) for arm in ARMS], difference(name, found[name]))
         for name, words in _NAMES.items()

@@ -1,5 +1,3 @@
-"""Where a rollout stands, in one line, and why it does not go on."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,27 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rollouts.evaluation import Decision, Reason
+from rollouts.evaluation import Decision
+from rollouts.evaluation.terms import HOLDING
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.outlook import Outlook
 from rollouts.models import Rollout, RolloutStage, StageStatus
 from rollouts.selectors import current_stage
-from rollouts.serializers import stage_status
 from rollouts.states import Status
 
-_HOLDING = frozenset(
-    {
-        Reason.METRIC_FAILING.value,
-        Reason.MINIMUM_UNANSWERED.value,
-        Reason.USERS_UNDECIDED.value,
-        Reason.NO_COMPARISON.value,
-        Reason.SAMPLE_RATIO.value,
-        Reason.WORSE_FOR_ALL.value,
-        Reason.QUALITY_FAILING.value,
-        Reason.QUALITY_UNSCORED.value,
-    }
-)
-"""The reasons for which a rollout waits although nothing is missing."""
 _SHOWN = {
     StageStatus.PENDING: "to come",
     StageStatus.ACTIVE: "present",
@@ -39,8 +24,6 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stage of the strip. `status` is one word of `StageStatus`, `shown` the one that people read."""
-
     number: int
     weight: int
     status: str
@@ -50,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why the rollout ended or does not go on, and what to do. `kind` is `problem` or `notice`."""
+    """Why the rollout ended or is held, and what to do. `kind` is `problem` or `notice`."""
 
     kind: str
     title: str
@@ -59,7 +42,6 @@ class Obstacle:
 
 
 def heading(row: Rollout, figures: Mapping[str, Any], outlook: Outlook | None) -> str:
-    """Returns stage, share, what is still needed and how long that takes."""
     stage, count = current_stage(row), len(row.stages.all())
     target, baseline = f"version {row.target_version.number}", f"version {row.baseline_version.number}"
     match Status(row.status):
@@ -77,7 +59,7 @@ def heading(row: Rollout, figures: Mapping[str, Any], outlook: Outlook | None) -
 
 
 def is_held(figures: Mapping[str, Any]) -> bool:
-    return figures["reason"] in _HOLDING and figures["decision"] == Decision.WAIT
+    return figures["reason"] in HOLDING and figures["decision"] == Decision.WAIT
 
 
 def _needs(figures: Mapping[str, Any], outlook: Outlook | None) -> str:
@@ -86,7 +68,7 @@ def _needs(figures: Mapping[str, Any], outlook: Outlook | None) -> str:
     if outlook is None:
         return "waits"
     forecast = outlook.forecast
-    missing, minutes = forecast.missing_requests, forecast.minutes
+    missing, minutes = forecast.missing_requests, forecast.minutes_to_minima
     if missing:
         takes = "none came today" if minutes is None else f"about {in_words(minutes)}"
         return f"needs {missing:,} more request{'' if missing == 1 else 's'}, {takes}"
@@ -96,7 +78,7 @@ def _needs(figures: Mapping[str, Any], outlook: Outlook | None) -> str:
 
 
 def obstacle(row: Rollout, figures: Mapping[str, Any], names: Mapping[str, str]) -> Obstacle | None:
-    """Returns the obstacle of a rollout that was rolled back or is held; `names` are those of the actors."""
+    """Returns None unless the rollout was rolled back or is held; `names` are by actor."""
     text = figures["explanation"]
     if row.status == Status.ROLLED_BACK:
         move = list(row.transitions.all())[-1]
@@ -116,7 +98,7 @@ def obstacle(row: Rollout, figures: Mapping[str, Any], names: Mapping[str, str])
 
 
 def steps(row: Rollout) -> Sequence[Step]:
-    return [_step(stage, StageStatus(stage_status(row, stage))) for stage in row.stages.all()]
+    return [_step(stage, stage.status) for stage in row.stages.all()]
 
 
 def _step(stage: RolloutStage, status: StageStatus) -> Step:

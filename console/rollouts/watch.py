@@ -1,19 +1,15 @@
-"""The context of the panel with the watch over a target that gets all of the traffic."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from core.ui.pages import Visit
 from rollouts.comparison.tables import change, figure
 from rollouts.evaluation import Metric
 from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout, RolloutWatch
-from rollouts.selectors import get_rollout
 from rollouts.watch.shown import watch_shown
 
 
@@ -31,8 +27,8 @@ def is_watched(row: Rollout) -> bool:
     return RolloutWatch.objects.filter(pk=row.pk).exists()
 
 
-def watch(visit: Visit, rollout_id: UUID) -> Mapping[str, Any]:
-    found = watch_shown(get_rollout(visit.project.pk, rollout_id))
+def watch(visit: Visit, row: Rollout) -> Mapping[str, Any]:
+    found = watch_shown(row)
     return {"watch": found, "rows": [*_metrics(found["metrics"]), *_scores(found["scores"])] if found else []}
 
 

@@ -1,5 +1,3 @@
-"""The forms by which a person saves and deletes the views of a list's page."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -29,13 +27,12 @@ class ViewLink:
 
 
 def view_context(visit: Visit, page: ListPage) -> Mapping[str, Any]:
-    """Returns what `saved_views/list.html` shows: the person's views, and the query that can be saved."""
+    """Returns the context of `saved_views/list.html`: the person's views, and the query to save."""
     query = saved_query(visit.request.GET.urlencode())
     return {"views": _links(visit, page, query), "view_query": query}
 
 
 def handle_view_form(visit: Visit, page: ListPage) -> HttpResponseBase:
-    """Saves or deletes a view as the form of the page says, and leads back to the list with a message."""
     given = visit.request.POST
     try:
         if given.get("action") == _DELETE:

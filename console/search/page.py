@@ -1,4 +1,4 @@
-"""The page of the header's search box: an id leads to what it names, any other text is searched in the log."""
+"""The header's search: an id leads to its record; any other text is searched in the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from rest_framework.exceptions import ValidationError
 
 from analytics.parameters.requests import MAXIMUM_QUERY, SearchBody
-from analytics.presenters.search import lookup, search_texts
+from analytics.presenters.requests import lookup, search_texts
 from analytics.queries import visible
 from analytics.wire.search import LookupMatch, SearchResult
 from core.errors import ApplicationError
@@ -23,7 +23,6 @@ from core.ui import panels
 from core.ui.filters import FilterField, Filters
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import page_link
 
 _LIMIT = 20
@@ -44,7 +43,7 @@ _LABELS: Mapping[Kind, str] = {
 
 
 class Matches:
-    """The records of a visit's project that `text` names; the store is asked in a thread from the beginning on."""
+    """The project's records that `text` names. A thread asks the store from construction on."""
 
     def __init__(self, visit: Visit, text: str) -> None:
         self._visit = visit
@@ -57,8 +56,8 @@ class Matches:
         self._of_the_database = ask(_OF_THE_DATABASE)["results"]
 
     def single_address(self) -> str:
-        """Returns the address of the one record that the text names; empty if it names none or several, if the person
-        may not open its page, or if the store has not answered soon."""
+        """Returns the address of the only match; empty if there is none or several, the person may not open it, or the
+        store is slow."""
         try:
             found = self.all(panels.FIRST_BYTE_SECONDS)
         except (TimeoutError, ApplicationError):
@@ -66,8 +65,8 @@ class Matches:
         return found[0]["href"] if len(found) == 1 else ""
 
     def all(self, seconds: float | None = None) -> Sequence[Mapping[str, str]]:
-        """Returns kind, label and address of each record. Raises TimeoutError when the time is over, and the errors of
-        the store."""
+        """Returns kind, label and address of each record. Raises TimeoutError after `seconds`, and the errors of the
+        store."""
         found = [*self._of_the_store.result(seconds)["results"], *self._of_the_database]
         return [
             {"kind": _LABELS[one["kind"]], "label": one["label"], "href": _address(self._visit, one)} for one in found
@@ -75,7 +74,6 @@ class Matches:
 
 
 def _address(visit: Visit, match: LookupMatch) -> str:
-    """Returns the address of the page of a record, or of its requests; empty if the person may open neither."""
     project_id, identity = visit.project.pk, match["id"]
     match match["kind"]:
         case Kind.REQUEST:
@@ -94,12 +92,10 @@ def _address(visit: Visit, match: LookupMatch) -> str:
             return visit.link_if_there("rollouts_rollout_change", identity)
 
 
-@register_page
 class SearchPage(Page):
     name = "search"
     route = "search/"
     title = "Search"
-    template = "search/page.html"
 
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         if "panel" in visit.request.GET or not _text(visit):
@@ -183,7 +179,7 @@ def _result(visit: Visit, result: SearchResult) -> Mapping[str, Any]:
 
 
 def _marked(text: str, places: Sequence[tuple[int, int]]) -> SafeString:
-    """Returns the text, escaped, with its [start, end) places marked."""
+    """Escapes the text and marks its [start, end) places."""
     pieces, done = [], 0
     for start, end in sorted(places):
         if start < done:

@@ -1,11 +1,11 @@
-"""The figures of a session in words, each with a link to what it names."""
-
 from __future__ import annotations
 
-from django.utils.html import format_html, format_html_join
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from analytics.wire.sessions import SessionDetail
 from console.requests.detail.links import Fact
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Visit
@@ -15,7 +15,7 @@ from integrations.registry import provider_title
 _LOG = "analytics_requests_changelist"
 
 
-def session_tiles(found: SessionDetail) -> list[Tile]:
+def session_tiles(found: Mapping[str, Any]) -> list[Tile]:
     errors, unpriced, score = found["error_count"], found["unpriced_request_count"], found["feedback_score"]
     average = duration(found["average_latency_ms"])
     return [
@@ -28,12 +28,12 @@ def session_tiles(found: SessionDetail) -> list[Tile]:
     ]
 
 
-def _tokens(found: SessionDetail) -> str:
+def _tokens(found: Mapping[str, Any]) -> str:
     tokens = found["tokens"]
     return f"{number(tokens['prompt_tokens'])} in, {number(tokens['completion_tokens'])} out"
 
 
-def session_facts(visit: Visit, found: SessionDetail) -> list[Fact]:
+def session_facts(visit: Visit, found: Mapping[str, Any]) -> list[Fact]:
     facts = [
         Fact("Session", found["session_id"]),
         Fact("First request", moment(found["started_at"])),
@@ -47,11 +47,6 @@ def session_facts(visit: Visit, found: SessionDetail) -> list[Fact]:
 
 
 def _links(visit: Visit, parameter: str, values: list[str]) -> SafeString:
-    """Returns the values, each linked to the requests that have it; providers by their names."""
     named = provider_title if parameter == "provider" else str
-    linked = ((visit.link_if_there(_LOG, **{parameter: value}), named(value)) for value in values[:20])
-    return format_html_join(", ", "{}", ((_link(href, value),) for href, value in linked))
-
-
-def _link(href: str, value: str) -> SafeString:
-    return format_html('<a href="{}">{}</a>', href, value) if href else format_html("{}", value)
+    linked = (visit.linked(named(value), _LOG, **{parameter: value}) for value in values[:20])
+    return format_html_join(", ", "{}", ((one,) for one in linked))

@@ -1,5 +1,3 @@
-"""The page of all sessions: who, how much, what failed and what people said, the latest active first."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +17,7 @@ from analytics.presenters.sessions import SessionPage, session_page
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_sorting import RequestSort
 from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
-from analytics.wire.sessions import SessionEntry
-from analytics.wire.texts import request_without_texts, session_without_texts
+from analytics.wire.texts import lists_without_texts, request_without_texts
 from console.requests.columns import text_cell
 from console.requests.detail.links import Fact
 from console.requests.peek import PEEK
@@ -31,7 +28,6 @@ from core.ui.filters import FilterField, Filters
 from core.ui.formats import duration, moment, money, number
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import Column, Empty, Table, page_link
 
 _LIMIT = 50
@@ -53,7 +49,6 @@ _LATEST = 8
 
 
 def peek_panels(visit: Visit) -> Sequence[Panel]:
-    """Returns the panel of the session that the address names, if it names one."""
     chosen = visit.request.GET.get(PEEK, "")
     return [Panel(PEEK, "The chosen session", "sessions/peek.html", partial(_peek, visit, chosen))] if chosen else []
 
@@ -66,7 +61,7 @@ def _peek(visit: Visit, session_id: str) -> Mapping[str, Any]:
         found = sessions.session(project_id, session_id)
     except NotFoundError:
         return {"is_gone": True}
-    shown: Any = found if visit.sees_content else session_without_texts(found)
+    shown: Any = found if visit.sees_content else lists_without_texts(found)
     figures = [Fact(tile.label, tile.value) for tile in session_tiles(shown)]
     latest = request_page(project_id, RequestFilter(session_id=session_id), RequestSort.NEWEST, _LATEST)
     rows: Any = latest if visit.sees_content else latest.shown_as(request_without_texts)
@@ -82,13 +77,10 @@ def _peek(visit: Visit, session_id: str) -> Mapping[str, Any]:
     }
 
 
-@register_page
 class SessionsPage(Page):
     name = "sessions"
     route = "analytics/sessions/"
     title = "Sessions"
-    template = "sessions/list.html"
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
@@ -115,7 +107,6 @@ class SessionsPage(Page):
 
 
 def _chosen(visit: Visit) -> tuple[WholeSessionFilter, SessionCursor | None]:
-    """Returns the filter and the cursor of the address. Raises DRF's ValidationError."""
     query = visit.request.GET
     given = {name: query[name] for name in (*(item.name for item in _FIELDS), "cursor") if query.get(name)}
     if begins := given.pop(_BEGINS, ""):
@@ -138,7 +129,7 @@ def _escaped(text: str) -> str:
 def _columns(visit: Visit) -> Sequence[Column]:
     query = visit.request.GET
 
-    def user(row: SessionEntry) -> Any:
+    def user(row: Mapping[str, Any]) -> Any:
         if not row["user_id"]:
             return ""
         return format_html('<a href="{}">{}</a>', _with_user(query, row["user_id"]), row["user_id"])
@@ -189,19 +180,19 @@ def _short(session_id: str) -> str:
     return session_id if len(session_id) <= _MAX_ID_CHARACTERS else session_id[:_MAX_ID_CHARACTERS] + "…"
 
 
-def _lasted(row: SessionEntry) -> str:
+def _lasted(row: Mapping[str, Any]) -> str:
     return duration((row["ended_at"] - row["started_at"]).total_seconds() * 1000)
 
 
-def _errors(row: SessionEntry) -> Any:
+def _errors(row: Mapping[str, Any]) -> Any:
     count = row["error_count"]
     return format_html('<span class="bad-text">{}</span>', number(count)) if count else "0"
 
 
-def _cost(row: SessionEntry) -> str:
+def _cost(row: Mapping[str, Any]) -> str:
     return money(row["total_cost_usd"]) + (" +" if row["unpriced_request_count"] else "")
 
 
-def _feedback(row: SessionEntry) -> str:
+def _feedback(row: Mapping[str, Any]) -> str:
     score = row["feedback_score"]
     return "" if score is None else f"{score:.1f} of 5"

@@ -1,5 +1,3 @@
-"""The page of one session: its conversation with each turn once, its trace, feedback and logs."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -9,33 +7,30 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpResponseRedirect
+from django.http import Http404
 from django.http.response import HttpResponseBase
 
 from analytics.deletion.services import delete_session
-from analytics.discussions.subject import subject_session
-from analytics.errors import AnalyticsUnavailableError
+from analytics.discussions.subject import Subject, subject_session
 from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK, SESSION_ID_CHARACTERS
 from analytics.presenters import sessions, timelines
-from analytics.presenters.transcripts import transcript
+from analytics.presenters.sessions import transcript
 from analytics.queries import visible
 from analytics.queries.lookup import find_session
 from analytics.queries.request_cursor import parse_cursor
-from analytics.queries.session_traces import has_traces
+from analytics.queries.traces import has_traces
 from analytics.scores import services
 from analytics.wire.conversations import TextBounds
 from analytics.wire.feedback import FeedbackEntry
-from analytics.wire.texts import session_without_texts, telemetry_without_texts
-from console.discussions.actions import ACTIONS, act
-from console.discussions.panel import CommentForm, assignment_context, discussion_panel
+from analytics.wire.texts import lists_without_texts
+from console.discussions.actions import DiscussedPage
+from console.discussions.panel import assignment_context
 from console.sessions.facts import session_facts, session_tiles
 from console.sessions.timeline import timeline_context
 from core.errors import NotFoundError
 from core.roles import Right
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
 from core.ui.tables import page_link
 
 Found = TypeVar("Found")
@@ -65,66 +60,67 @@ class FeedbackForm(forms.Form):
         return given
 
 
-@register_page
-class SessionPage(Page):
+class SessionPage(DiscussedPage[str, FeedbackForm]):
     name = "session"
     # Ids of sessions are the client's own and may hold slashes, so nothing follows them.
     route = "analytics/sessions/<uuid:project_id>/<slashed:session_id>"
     parent = "sessions"
     title = "Session"
-    template = "sessions/session.html"
-    methods = ("GET", "HEAD", "POST")
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        session_id: str = route["session_id"]
+    def __init__(self) -> None:
+        super().__init__()
+        self._form = FeedbackForm()
+
+    def record(self, visit: Visit, **route: Any) -> str:
+        return str(route["session_id"])
+
+    def subject(self, record: str) -> Subject:
+        return subject_session(record)
+
+    def form(self, visit: Visit, record: str, data: Any = None) -> FeedbackForm:
+        self._form = FeedbackForm(data)
+        return self._form
+
+    def shown(self, visit: Visit, record: str, form: FeedbackForm) -> Mapping[str, Any]:
         return {
-            "title": "Session",
-            "subtitle": session_id[:200],
-            "session_id": session_id,
-            "list_url": visit.link("sessions"),
-            "log_url": visit.link_if_there("analytics_requests_changelist", session_id=session_id),
+            "subtitle": record[:200],
+            "log_url": visit.link_if_there("analytics_requests_changelist", session_id=record),
             "may_delete": visit.may(Right.ADMINISTER),
-            **assignment_context(visit, subject_session(session_id)),
+            **assignment_context(visit, subject_session(record)),
         }
-
-    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        session_id: str = route["session_id"]
-        if len(session_id) > SESSION_ID_CHARACTERS or "\x00" in session_id:
-            raise Http404("There is no such session.")
-        return self._panels(visit, session_id, FeedbackForm())
 
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["session_id"])
 
-    def _panels(
-        self, visit: Visit, session_id: str, form: FeedbackForm, comment: CommentForm | None = None
-    ) -> Sequence[Panel]:
-        project_id = visit.project.pk
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        project_id, session_id = visit.project.pk, self.record(visit, **route)
+        if len(session_id) > SESSION_ID_CHARACTERS or "\x00" in session_id:
+            raise Http404("There is no such session.")
 
         def summary() -> Mapping[str, Any]:
             found = _asked(sessions.session, project_id, session_id)
-            shown: Any = found if visit.sees_content else session_without_texts(found)
+            shown: Any = found if visit.sees_content else lists_without_texts(found)
             return {"found": shown, "tiles": session_tiles(shown), "facts": session_facts(visit, shown)}
 
         def feedback() -> Mapping[str, Any]:
             given = sessions.feedback(project_id, session_id)
             shown: Sequence[Any] = given if visit.sees_content else [{**item, "text": None} for item in given]
             named = [(item, _address(visit, item["request_id"])) for item in shown[:_MAX_FEEDBACK]]
-            return {"feedback": named, "form": form, "may_give": visit.may(Right.EDIT)}
+            return {"feedback": named, "form": self._form, "may_give": visit.may(Right.EDIT)}
 
         def conversation() -> Mapping[str, Any]:
             return _conversation(visit, session_id)
 
         def logs() -> Mapping[str, Any]:
             found = timelines.logs(project_id, session_id)
-            shown = found if visit.sees_content else telemetry_without_texts({"spans": [], "logs": found})["logs"]
+            shown = found if visit.sees_content else lists_without_texts({"logs": found})["logs"]
             return {"logs": shown[:_MAX_LOGS], "count": len(found)}
 
         return [
             Panel("summary", "Figures", "sessions/summary.html", summary, is_wide=True),
             Panel("transcript", "Conversation", "sessions/transcript.html", conversation),
             Panel("feedback", "Feedback", "sessions/feedback.html", feedback),
-            discussion_panel(visit, subject_session(session_id), comment),
+            self.discussion(visit, session_id),
             Panel(
                 "timeline", "Trace", "sessions/timeline.html", lambda: timeline_context(visit, session_id),
                 is_wide=True,
@@ -132,43 +128,14 @@ class SessionPage(Page):
             Panel("logs", "Logs", "sessions/logs.html", logs, is_wide=True),
         ]  # fmt: skip
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Records feedback, comments on the session, assigns it, or deletes it."""
-        session_id: str = route["session_id"]
-        if visit.request.POST.get("action") == "delete":
-            return self._delete(visit, session_id)
-        visit.require(Right.EDIT)
-        if visit.request.POST.get("action") in ACTIONS:
-            return self._discuss(visit, session_id)
-        form = FeedbackForm(visit.request.POST)
-        if not form.is_valid():
-            return self.render(visit, self._panels(visit, session_id, form), **self.context(visit, **route))
-        services.record_feedback(
-            project_id=visit.project.pk,
-            session_id=session_id,
-            score=form.cleaned_data["score"],
-            text=form.cleaned_data["text"],
-            actor=visit.actor,
-        )
-        messages.success(visit.request, "The feedback is recorded.")
-        return HttpResponseRedirect(visit.request.get_full_path() + "#panel-feedback")
+    def save(self, visit: Visit, record: str, form: FeedbackForm) -> HttpResponseBase:
+        services.record_feedback(project_id=visit.project.pk, session_id=record, actor=visit.actor, **form.cleaned_data)
+        return visit.done("The feedback is recorded.", self.address(visit, record) + "#panel-feedback")
 
-    def _discuss(self, visit: Visit, session_id: str) -> HttpResponseBase:
-        refused = act(visit, subject_session(session_id))
-        if refused is not None:
-            panels = self._panels(visit, session_id, FeedbackForm(), refused)
-            return self.render(visit, panels, **self.context(visit, session_id=session_id))
-        return HttpResponseRedirect(visit.request.get_full_path() + "#panel-discussion")
-
-    def _delete(self, visit: Visit, session_id: str) -> HttpResponseBase:
+    def do_delete(self, visit: Visit, record: str) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
-        try:
-            delete_session(visit.project.pk, session_id, actor=visit.actor)
-        except (NotFoundError, AnalyticsUnavailableError) as error:
-            messages.error(visit.request, error.message)
-            return HttpResponseRedirect(visit.request.get_full_path())
-        messages.success(visit.request, "The session is deleted.")
-        return HttpResponseRedirect(visit.link(self.parent))
+        delete_session(visit.project.pk, record, actor=visit.actor)
+        return visit.done("The session is deleted.", visit.link(self.parent))
 
 
 def _is_stored(project_id: UUID, session_id: str) -> bool:
@@ -176,7 +143,7 @@ def _is_stored(project_id: UUID, session_id: str) -> bool:
 
 
 def _asked(read: Callable[[UUID, str], Found], project_id: UUID, session_id: str) -> Found:
-    """Returns what `read` does. Raises NotFoundError, with the reason for a session that only spans and logs name."""
+    """Raises NotFoundError, with the reason if only spans and logs name the session."""
     try:
         return read(project_id, session_id)
     except NotFoundError:
@@ -210,7 +177,6 @@ def _address(visit: Visit, request_id: UUID | None) -> str:
 
 
 def _request_url(visit: Visit, request_id: Any) -> tuple[str, str]:
-    """Returns the address of a request with the range of this page, and without it, to which paths are added."""
     return visit.link("analytics_requests_detail", visit.project.pk, request_id), visit.link(
         "analytics_requests_detail", visit.project.pk, request_id
     ).partition("?")[0]

@@ -1,5 +1,3 @@
-"""The timeline of a session as a waterfall, with the details of one of its nodes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -7,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from analytics.presenters.timelines import timeline
-from analytics.wire.texts import timeline_without_texts
+from analytics.wire.texts import lists_without_texts
 from analytics.wire.timelines import TimelineNode
 from core.ui.formats import money, number
 from core.ui.pages import Visit
@@ -21,10 +19,10 @@ _SPAN = "span"
 
 
 def timeline_context(visit: Visit, session_id: str) -> Mapping[str, Any]:
-    """Returns the context of the panel: the waterfall, and the node that the address names or a failed one."""
+    """Returns the waterfall, and the details of the node that the address names, else of a failed one."""
     found = timeline(visit.project.pk, session_id)
     if not visit.sees_content:
-        found = timeline_without_texts(found)  # type: ignore[assignment]  # the same fields, some null
+        found = lists_without_texts(found)  # type: ignore[assignment]  # the same fields, some null
     query = visit.request.GET
     nodes = found["nodes"]
     most = _ALL_SPANS if "spans" in query else _MAX_SPANS

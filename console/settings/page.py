@@ -1,12 +1,8 @@
-"""The page of all settings of a project, and of their history."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from console.settings_form.base import SettingsFormPage
@@ -14,8 +10,7 @@ from console.settings_form.form import Difference, SectionForm, differences
 from core.errors import ApplicationError
 from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.registry import register_page
-from core.ui.tables import page_link
+from core.ui.tables import newest_first
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.project_settings.sections import SECTIONS
 from gateway.services import restore_settings
@@ -23,12 +18,10 @@ from gateway.services import restore_settings
 HISTORY_ROWS = 20
 
 
-@register_page
 class SettingsPage(SettingsFormPage):
     route = "settings/"
     name = "settings"
     title = "Settings"
-    template = "settings/page.html"
     sections = SECTIONS
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
@@ -45,24 +38,14 @@ class SettingsPage(SettingsFormPage):
         try:
             restore_settings(project_id=visit.project.pk, change_id=int(change), actor=visit.actor)
         except ApplicationError as error:
-            messages.error(visit.request, error.message)
-        else:
-            messages.success(visit.request, "Restored: these settings are as they were before the change.")
-        return HttpResponseRedirect(visit.link(self.name))
+            return visit.failed(error.message, visit.link(self.name))
+        return visit.done("Restored: these settings are as they were before the change.", visit.link(self.name))
 
 
 def _history(visit: Visit) -> Mapping[str, Any]:
-    query = visit.request.GET
     rows = SettingsChange.objects.for_project(visit.project.pk).order_by("-id")
-    cursor = query.get("cursor", "")
-    if cursor.isdecimal():
-        rows = rows.filter(pk__lt=int(cursor))
-    page = list(rows[: HISTORY_ROWS + 1])
-    return {
-        "changes": [(row, _differences(row)) for row in page[:HISTORY_ROWS]],
-        "next_url": page_link(query, cursor=str(page[HISTORY_ROWS - 1].pk)) if len(page) > HISTORY_ROWS else "",
-        "previous_url": page_link(query, cursor="") if cursor else "",
-    }
+    page, links = newest_first(rows, visit.request.GET, HISTORY_ROWS)
+    return {"changes": [(row, _differences(row)) for row in page], **links}
 
 
 def _differences(row: SettingsChange) -> list[Difference]:

@@ -1,12 +1,8 @@
-"""The base of pages with a form of settings: what would change is shown before it is saved."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from console.settings_form.form import MAX_OFFERED_MODELS, MODELS, SectionForm, differences
@@ -21,11 +17,10 @@ from gateway.services import replace_settings
 
 
 class SettingsFormPage(Page):
-    """A page whose form changes the settings of its `sections` in two steps, for administrators; others see the rest
-    of the page."""
+    """Changes the settings of `sections` in two steps: the page shows the differences before it saves. Only
+    administrators get the form."""
 
     sections: ClassVar[Sequence[Section]]
-    methods = ("GET", "HEAD", "POST")
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         row = current_settings(visit.project.pk)
@@ -33,7 +28,7 @@ class SettingsFormPage(Page):
         return self.shown(visit, form, row)
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:
-        """Returns the template's context; `seen` names the state of the settings that the form was made from."""
+        """`seen` identifies the state of the settings that the form was made from."""
         is_fresh = form is not None and not form.is_bound
         warnings = list(shown_warnings(visit, row, self.sections)) if is_fresh else []
         return {"form": form, "seen": _state_of(row), "warnings": warnings, "models": _offered_models(visit, form)}
@@ -51,26 +46,23 @@ class SettingsFormPage(Page):
         found = differences(form.before, form.after)
         if action == "save" and visit.request.POST.get("seen") == seen:
             if found:
-                actor = visit.actor
-                replace_settings(project_id=visit.project.pk, values=form.values, actor=actor)
-            messages.success(visit.request, "Saved; every worker has it within a second." if found else "No change.")
-            return HttpResponseRedirect(visit.link(self.name))
+                replace_settings(project_id=visit.project.pk, values=form.values, actor=visit.actor)
+            said = "Saved; every worker has it within a second." if found else "No change."
+            return visit.done(said, visit.link(self.name))
         changed_meanwhile = action == "save"
         return self.answer(
             visit, form, row, seen=seen, differences=found, is_review=True, changed_meanwhile=changed_meanwhile
         )
 
     def act(self, visit: Visit, action: str, form: SectionForm, row: GatewaySettings, seen: str) -> HttpResponseBase:
-        """Handles a further button of the form, whose values are valid."""
+        """Handles a further button of a valid form."""
         return self.answer(visit, form, row, seen=seen)
 
     def answer(self, visit: Visit, form: SectionForm, row: GatewaySettings, **more: Any) -> HttpResponseBase:
-        """Returns the page with the form as it was sent."""
         return self.render(visit, self.panels(visit), **{**self.shown(visit, form, row), **more})
 
 
 def _offered_models(visit: Visit, form: SectionForm | None) -> list[str]:
-    """Returns the models that the fields of the form offer; empty for a form without such a field."""
     if form is None or MODELS.isdisjoint(form.fields):
         return []
     return [model["model"] for model in list_models(visit.project.pk, "")[:MAX_OFFERED_MODELS]]

@@ -1,4 +1,4 @@
-"""A form of some settings in sections, made from their declarations, and the differences that saving it would make."""
+"""A form built from the declarations of settings, and the differences that saving it would make."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ class Difference:
 
 
 class LinesField(forms.CharField):
-    """A list of different texts, one per line."""
-
     widget = forms.Textarea(attrs={"rows": 3})
 
     def __init__(self, one: Setting, check: Callable[[str], None] | None = None, **options: Any) -> None:
@@ -60,7 +58,7 @@ class LinesField(forms.CharField):
 
 
 class SectionForm(forms.Form):
-    """The settings of the given sections; the others keep their values."""
+    """The settings of the given sections; all others keep their values."""
 
     def __init__(
         self,
@@ -79,19 +77,17 @@ class SectionForm(forms.Form):
 
     @property
     def parts(self) -> Iterator[tuple[Section, list[forms.BoundField]]]:
-        """The sections with their fields, for the template."""
         for section, settings in self.sections:
             yield section, [self[field_name(one.path)] for one in settings]
 
     @property
     def hidden_copies(self) -> Iterator[Any]:
-        """The sent values as hidden fields, for the form that confirms them."""
         for field in self:
             yield field.as_hidden()
 
     @property
     def values(self) -> dict[str, Any]:
-        """The sent values by setting, an object with all its values. The form has to be valid."""
+        """The sent values by setting; an object has all its values. Requires a valid form."""
         found: dict[str, Any] = {}
         for one in self._settings:
             value = self.cleaned_data[field_name(one.path)]
@@ -103,7 +99,6 @@ class SectionForm(forms.Form):
 
     @property
     def after(self) -> dict[str, Any]:
-        """All values as they would be stored."""
         return {**self.before, **stored(self.values)}
 
     def clean_fallback_order(self) -> Any:
@@ -175,7 +170,6 @@ _FIELDS: Mapping[Kind, Callable[[Setting], forms.Field]] = {
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """Returns how stored values differ."""
     old, new = by_part(before), by_part(after)
     return [
         Difference(one.label, value_in_words(one, old.get(one.path)), value_in_words(one, new[one.path]))
@@ -185,7 +179,6 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Dif
 
 
 def value_in_words(one: Setting, value: Any) -> str:
-    """Returns a stored value for people."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None or value == "":

@@ -1,5 +1,3 @@
-"""The warnings about settings in the words of the form: each setting by its label, linked to where it is changed."""
-
 from __future__ import annotations
 
 import re
@@ -20,7 +18,6 @@ _NAMED = re.compile(r"{([a-z_.]+)}")
 
 
 def shown_warnings(visit: Visit, row: GatewaySettings, sections: Sequence[Section]) -> Iterator[SafeString]:
-    """Yields the warnings about settings of these sections."""
     for warning in settings_warnings(row):
         path = re.sub(r"\.\d+\Z", "", warning.field)
         if _settings()[path].section not in sections:
@@ -34,8 +31,8 @@ def shown_warnings(visit: Visit, row: GatewaySettings, sections: Sequence[Sectio
 
 
 def setting_link(visit: Visit, path: str, sections: Sequence[Section] = ()) -> SafeString:
-    """Returns a setting's label as a link to its field, on this page if it shows the setting's section; the label alone
-    for people who may not open the settings."""
+    """Links to the setting's field, on this page if it shows the section. People who may not open the settings get the
+    label only."""
     one = _settings()[path]
     page = "" if one.section in sections else visit.link_if_there("settings")
     if not page and one.section not in sections:

@@ -1,5 +1,3 @@
-"""The names of guardrails and limits in plain words, and the rates of a team or a key."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +38,6 @@ LIMITS: Mapping[str, str] = {
 
 
 def rates_in_words(row: Limited) -> Iterator[str]:
-    """Yields the rates of a team or a key."""
     for limit, unit in (
         (row.rate_limit_rpm, "requests a minute"),
         (row.rate_limit_tpm, "tokens a minute"),

@@ -1,5 +1,3 @@
-"""The tables of the page of teams: all teams with what they spent, and the keys of one."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -7,20 +5,19 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.core.paginator import Paginator
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from analytics.queries.error_groups import team_refusals
 from analytics.queries.spend import NEVER, team_key_spends, team_spends
-from analytics.queries.team_refusals import team_refusals
 from console.settings_form.wording import LIMITS, rates_in_words
 from core.models import ApiKey, Team
 from core.selectors import api_key_names
-from core.teams.services import list_teams, teams_budget
+from core.teams.services import TEAMS, teams_budget
 from core.ui.formats import NONE, money, number
 from core.ui.marks import status
 from core.ui.pages import Visit
-from core.ui.tables import Column, Empty, Table, page_link
+from core.ui.tables import Column, Empty, Numbered, Table
 from gateway.limits.keys import month_limits, month_of
 from gateway.reports.team_warnings import team_warnings
 from gateway.selectors import project_settings
@@ -32,14 +29,14 @@ NEARLY = Decimal("0.8")
 
 
 def month_now() -> tuple[datetime, datetime]:
-    """Returns the beginning of the present month and that of the next, UTC."""
+    """Returns the start of this month and of the next, in UTC."""
     return month_limits(month_of(int(datetime.now(UTC).timestamp() * 1_000_000)))
 
 
 def teams_table(visit: Visit) -> Table:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    page = Paginator(list_teams(visit.project.pk), _PAGE_ROWS).get_page(visit.request.GET.get("p"))
-    teams, query = list(page), visit.request.GET
+    found, listed = TEAMS.rows(visit.project.pk), Numbered(visit.request.GET, _PAGE_ROWS, reset=("team",))
+    teams = list(found[listed.rows])
     spent = team_spends(visit.project.pk, {team.pk: (NEVER, NEVER) for team in teams}, month_now())
     settings, of_teams = project_settings(visit.project.pk), teams_budget(visit.project.pk)
 
@@ -63,23 +60,20 @@ def teams_table(visit: Visit) -> Table:
             Column("members", "Members", lambda team: number(team.member_count), is_numeric=True),
         ],
         rows=teams,
-        query=query,
         empty=Empty("This project has no team: its keys share the project's limits alone."),
-        next_url=page_link(query, p=str(page.number + 1), team="") if page.has_next() else "",
-        previous_url=page_link(query, p=str(page.number - 1), team="") if page.has_previous() else "",
-        count=page.paginator.count,
+        **listed.links(found.count()),
     )
 
 
 def refusals(visit: Visit) -> Mapping[int, Mapping[str, int]]:
-    """Returns the requests of the last hour that limits of teams refused, by the id of the team and the error code.
-    Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    """Counts the requests that team limits refused in the last hour, by team id and error code. Raises
+    AnalyticsUnavailableError and AnalyticsLimitError."""
     since = datetime.now(UTC) - RECENT
     return team_refusals(visit.project.pk, since, [code for code in LIMITS if code.startswith("team_")])
 
 
 def _marks(team: Team, spent: Decimal, refused: int) -> Iterator[SafeString]:
-    """Yields what is wrong with a team. What its requests would reserve is refused before all of a budget is spent."""
+    """A team can be refused before its budget is spent, since requests reserve their cost."""
     if refused:
         yield status("refused", "bad", f"{number(refused)} refused in the last hour")
     budget = team.monthly_budget_usd
@@ -90,8 +84,8 @@ def _marks(team: Team, spent: Decimal, refused: int) -> Iterator[SafeString]:
 
 
 def keys_table(visit: Visit, team: Team) -> Table:
-    """Returns the keys that are in the team, and those that have left it and spent in it this month. Raises
-    AnalyticsUnavailableError and AnalyticsLimitError."""
+    """Returns the team's keys, and former ones that spent in it this month. Raises AnalyticsUnavailableError and
+    AnalyticsLimitError."""
     project_id = visit.project.pk
     spent = team_key_spends(project_id, team.pk, month_now())
     present = ApiKey.objects.for_project(project_id).filter(team=team, revoked_at=None)
@@ -109,8 +103,8 @@ def keys_table(visit: Visit, team: Team) -> Table:
     )
 
 
-def _name(visit: Visit, team: Team) -> SafeString:
-    return format_html('<a href="{}">{}</a>', visit.link("teams", team=team.pk), team.name)
+def _name(visit: Visit, team: Team) -> Any:
+    return visit.linked(team.name, "teams", team=team.pk)
 
 
 def _budget(team: Team) -> str:
@@ -118,6 +112,4 @@ def _budget(team: Team) -> str:
 
 
 def _key(visit: Visit, key: int, names: Mapping[int, str]) -> Any:
-    shown = names.get(key, "a key that was deleted")
-    href = visit.link_if_there("api_keys", key=key) if key in names else ""
-    return format_html('<a href="{}">{}</a>', href, shown) if href else shown
+    return visit.linked(names[key], "api_keys", key=key) if key in names else "a key that was deleted"

@@ -1,5 +1,3 @@
-"""The month against its budget: what was spent, the forecast, and the plot of both with the budget as a line."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -21,7 +19,7 @@ _MAX_DAYS = 31
 
 
 def month_context(visit: Visit) -> dict[str, Any]:
-    """Returns what `GET usage` says of the month, the days' costs added up, and the forecast from today on."""
+    """Returns what `GET usage` says of the month, the cumulative cost by day, and the forecast from today on."""
     now = datetime.now(UTC)
     month = usage_of(visit.project.pk, "", now)["month"]
     start, end = (datetime.fromisoformat(month[name]) for name in ("start", "end"))

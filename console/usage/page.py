@@ -1,5 +1,3 @@
-"""Usage and cost: the spend of a range by a dimension, beside the range before, and the month against its budget."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +22,7 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from core.ui.periods import CUSTOM
 from core.ui.plots import Plot, Series, Unit
-from core.ui.registry import register_page
-from core.ui.tables import Column, Empty, Table, page_link, page_number
+from core.ui.tables import Column, Empty, Numbered, Table, page_link
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
 from integrations.registry import provider_title
@@ -77,12 +74,10 @@ _DELETED: Mapping[Dimension, str] = {
 _OF_PERSONS = (Dimension.USER, Dimension.SESSION)
 
 
-@register_page
 class UsagePage(Page):
     route = "usage/"
     name = "usage"
     title = "Usage and cost"
-    template = "usage/page.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         chosen = _dimension(visit)
@@ -110,10 +105,7 @@ class UsagePage(Page):
         ]
 
 
-@register_page
 class UsageExportPage(Page):
-    """The same figures as a file for spreadsheets."""
-
     route = "usage/export/"
     name = "usage_export"
     title = "Usage and cost as CSV"
@@ -121,12 +113,11 @@ class UsageExportPage(Page):
 
     def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
         dimension = _dimension(visit)
-        found = spend.cost_by(visit.project.pk, dimension, _range(visit), ListPage(MAX_EXPORTED, 0))
+        found = spend.cost_by(visit.project.pk, _range(visit), ListPage(MAX_EXPORTED, 0), group_by=dimension)
         return csv_response(f"cost-by-{dimension}.csv", cost_table(found.results))
 
 
 def _dimension(visit: Visit) -> Dimension:
-    """Returns the dimension of the address, the model for one that there is not."""
     given = visit.request.GET.get("group_by", "")
     return Dimension(given) if given in _LABELS else Dimension.MODEL
 
@@ -136,17 +127,14 @@ def _range(visit: Visit) -> TimeRange:
 
 
 def _export_address(visit: Visit, dimension: Dimension) -> str:
-    """Returns the address of the file for exactly the range that is shown, which may end now."""
     bounds = {"start": visit.period.start.isoformat(), "end": visit.period.end.isoformat()}
     return visit.link("usage_export", group_by=dimension, range=CUSTOM, **bounds)
 
 
 def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
-    number = page_number(visit.request.GET)
-    page = ListPage(PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    found = spend.cost_by(visit.project.pk, dimension, _range(visit), page)
+    numbered = Numbered(visit.request.GET, PAGE_ROWS)
+    found = spend.cost_by(visit.project.pk, _range(visit), numbered.page, group_by=dimension)
     names = prompt_names(visit.project.pk, [one["key"] for one in found.results]) if "prompt" in dimension else {}
-    query = visit.request.GET
     return {
         "tiles": _tiles(visit, found.more),
         "table": Table(
@@ -154,12 +142,10 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
             columns=_columns(visit, dimension, names),
             rows=found.results,
             empty=Empty("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
-            query=query,
             keep=_keep(
                 visit, dimension, ChartKind.TABLE, "total_cost_usd", "request_count", "total_tokens", "error_rate"
             ),
-            next_url=page_link(query, p=str(number + 1)) if page.offset + PAGE_ROWS < found.count else "",
-            previous_url=page_link(query, p=str(number - 1) if number > 2 else "") if number > 1 else "",
+            **numbered.links(found.count, is_counted=False),
         ),
     }
 
@@ -220,14 +206,12 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
 
 
 def _name_of(dimension: Dimension, row: Mapping[str, Any]) -> str:
-    """Returns the name of a key of the dimension; of a row that is gone the API has its id alone."""
     if dimension in _DELETED and row["name"] == row["key"]:
         return _DELETED[dimension].format(row["key"])
     return str(row["name"])
 
 
 def _cost(row: Mapping[str, Any]) -> Any:
-    """Returns the cost, with a sign beside it when some requests are not in it."""
     unpriced = row["unpriced_request_count"]
     if not unpriced or not row["key"]:
         return formats.money(row["total_cost_usd"])
@@ -247,7 +231,7 @@ def _session(visit: Visit, session_id: str) -> str:
 
 
 def _plot(visit: Visit, dimension: Dimension) -> Plot:
-    found = spend.cost_intervals(visit.project.pk, dimension, _range(visit))
+    found = spend.cost_intervals(visit.project.pk, _range(visit), group_by=dimension)
     names = prompt_names(visit.project.pk, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
     series = [
         Series(

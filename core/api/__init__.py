@@ -1,1 +1,0 @@
-"""The base of the management API: ViewSets on one project, and the router that gives them their paths."""

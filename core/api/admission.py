@@ -1,5 +1,3 @@
-"""The checks of a management call that Channels serves: its caller, the caller's rights, and the length of its body."""
-
 from __future__ import annotations
 
 import io
@@ -17,15 +15,15 @@ from core.http.hosts import require_known_host
 
 
 class Admission(ProjectViewSet):
-    """REST framework's stages before an action. A subclass names the operation, and what differs from every management
-    call: the serializer of its body, its renderers, its authentication."""
+    """REST framework's stages before an action. A subclass names the operation and what differs: body serializer,
+    renderers, authentication."""
 
     operation_id: ClassVar[str]
     body: ClassVar[Any] = None
     action_map: dict[str, str] = {}
 
     def admit(self, http: HttpRequest) -> Request:
-        """Returns the checked call, and sets what every ViewSet has. Raises the exceptions that
+        """Checks the call and sets what every ViewSet has. Raises exceptions that
         `core.http.exception_handler.translate` knows."""
         self.args, self.kwargs, self.format_kwarg = (), {}, None
         self.request = self.initialize_request(http)
@@ -34,8 +32,7 @@ class Admission(ProjectViewSet):
 
 
 def with_session(scope: dict[str, Any], body: bytes = b"") -> HttpRequest:
-    """Returns the request of an ASGI scope, with the person that is signed in to the admin. Called in threads, since it
-    reads the SQL database."""
+    """Builds the request of an ASGI scope with its signed-in person. Reads the SQL database: call it in a thread."""
     http = ASGIRequest(scope, io.BytesIO(body))
     note_length(http)
     require_known_host(http)

@@ -1,5 +1,3 @@
-"""Authentication of the management API: an API key, or a signed-in member of staff."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -24,10 +22,9 @@ from core.tenancy import names_project, requested_project
 
 @dataclass(frozen=True, slots=True)
 class ProjectAccess:
-    """The value of `request.auth`: the project that the call may touch, the caller's rights in it, and the caller.
+    """The value of `request.auth`: the project, the caller's rights in it, and the caller.
 
-    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session,
-    `scopes` those of a key.
+    `actor` is `key:<id>` or `user:<username>`. Sessions set `user_id`, keys set `scopes`.
     """
 
     project_id: UUID
@@ -38,8 +35,6 @@ class ProjectAccess:
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """Authenticates `Authorization: Bearer svc_…` with `X-Project-Id`, which has to name the key's project."""
-
     needs_project: ClassVar[bool] = True
 
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
@@ -60,8 +55,6 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 class KeyAloneAuthentication(ApiKeyAuthentication):
-    """Authenticates a key without `X-Project-Id` too: the project is the key's."""
-
     needs_project = False
 
 
@@ -83,13 +76,12 @@ class StaffSessionAuthentication(SessionAuthentication):
 
 
 def require_project_of_key(request: HttpRequest, record: KeyRecord) -> None:
-    """Raises AuthenticationError (`invalid_project`) unless the header names the key's project."""
     if requested_project(request) != record.project_id:
         raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
 
 
 def rights_now(access: ProjectAccess) -> frozenset[Right]:
-    """Returns the caller's present rights, for work that outlasts a request: a role may have been taken away."""
+    """Returns the caller's current rights, for work that outlasts a request: a role may have been revoked."""
     if access.user_id is None:
         return access.rights
     user = get_user_model().objects.filter(pk=access.user_id).first()
@@ -97,7 +89,7 @@ def rights_now(access: ProjectAccess) -> frozenset[Right]:
 
 
 def require_scope(scopes: frozenset[str], operation_id: str) -> None:
-    """Raises PermissionDeniedError (`scope_missing`) when none of a key's scopes opens the operation."""
+    """Raises PermissionDeniedError (`scope_missing`) unless one of the key's scopes opens the operation."""
     opening = scopes_of_operation(operation_id) or [MANAGE]
     if scopes.isdisjoint(opening):
         named = " or ".join(repr(scope) for scope in opening)
@@ -105,7 +97,7 @@ def require_scope(scopes: frozenset[str], operation_id: str) -> None:
 
 
 def usable_key(header: str) -> KeyRecord:
-    """Returns the key in an `Authorization` header, with one answer for unknown, revoked and expired keys."""
+    """Raises the same error for unknown, revoked and expired keys."""
     scheme, _, key = header.partition(" ")
     key = key.strip()
     if scheme.lower() != "bearer" or not key:
@@ -117,6 +109,6 @@ def usable_key(header: str) -> KeyRecord:
 
 
 def key_id_of(actor: str) -> int:
-    """Returns the id of the API key in an actor `key:<id>`, 0 for any other actor."""
+    """Returns 0 for an actor that is not an API key."""
     kind, _, number = actor.partition(":")
     return int(number) if kind == "key" and number.isdecimal() else 0

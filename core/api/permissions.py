@@ -1,5 +1,3 @@
-"""The permission check of the management API: the right that each operation needs."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,9 +12,6 @@ from core.roles import Right, least_role
 
 
 class IsProjectMember(BasePermission):
-    """Admits callers that are authenticated for a project, and have the right or a scope that the table names for the
-    operation."""
-
     def has_permission(self, request: Request, view: Any) -> bool:
         access = request.auth
         if not isinstance(access, ProjectAccess):
@@ -32,7 +27,7 @@ class IsProjectMember(BasePermission):
 
 
 def operation_of(request: Request, view: Any) -> str | None:
-    """Returns the operation's id; None where the path has no such method, and for OPTIONS.
+    """Returns None for OPTIONS and for methods the path lacks.
 
     An undecorated handler has an id that is in no table.
     """

@@ -1,5 +1,3 @@
-"""The router of the management API."""
-
 from __future__ import annotations
 
 from typing import Any

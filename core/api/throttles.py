@@ -1,4 +1,4 @@
-"""Limits of how often a project may do what costs the gateway more than a query."""
+"""Rate limits per project for calls that cost the gateway more than a query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,5 @@ from core.api.authentication import ProjectAccess
 
 
 class ProjectThrottle(SimpleRateThrottle):
-    """A limit of each project, counted per process; a subclass gives `scope` and `rate`."""
-
     def get_cache_key(self, request: Request, view: Any) -> str | None:
         return f"{self.scope}:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None

@@ -1,5 +1,3 @@
-"""The base class of all management calls."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +75,6 @@ class ProjectViewSet(GenericViewSet[Any]):
             raise ParseError(f"The body is empty; it has to be {_BODIES.get(wanted, wanted)}.")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Serves the call. What an unsafe one changed is in the audit log."""
         if request.method in SAFE_METHODS:
             return super().dispatch(request, *args, **kwargs)
         with recording() as collected:
@@ -87,20 +84,15 @@ class ProjectViewSet(GenericViewSet[Any]):
         return response
 
     def valid_body(self, serializer: type[Shape], **context: Any) -> Shape:
-        """Returns the body's serializer, which is valid. Raises rest_framework's ValidationError."""
         return _valid(serializer(data=self.request.data, context=context))
 
     def valid_query(self, parameters: type[Shape]) -> Shape:
-        """Returns the serializer of the query's parameters, which is valid. Raises rest_framework's ValidationError."""
         return _valid(parameters(data=self.request.query_params.dict()))
 
     def page(self, rows: QuerySet[Any] | Sequence[Any], serializer: type[BaseSerializer[Any]]) -> Response:
-        """Returns the page of the rows that the query asks for, as the serializer shows them."""
         return self.get_paginated_response(serializer(self.rows_of_page(rows), many=True).data)
 
     def rows_of_page(self, rows: QuerySet[Any] | Sequence[Any]) -> Sequence[Any]:
-        """Returns the rows that pass the filters and are on the page that the query asks for; `get_paginated_response`
-        makes the answer of what is shown of them."""
         filtered = self.filter_queryset(rows) if isinstance(rows, QuerySet) else rows
         return self.paginate_queryset(filtered) or ()
 
@@ -124,7 +116,6 @@ def _valid(serializer: Shape) -> Shape:
 
 
 def _named_projects(request: Request, path: Mapping[str, Any]) -> Iterable[Any]:
-    """Returns every `project_id` besides the header's: in the path, the query and a JSON object as body."""
     named = [path["project_id"]] if "project_id" in path else []
     named.extend(request.query_params.getlist("project_id"))
     body = request.data

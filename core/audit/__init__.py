@@ -1,1 +1,0 @@
-"""The audit log: who changed what, through the API, the pages or a command of `manage.py`."""

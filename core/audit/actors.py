@@ -1,5 +1,3 @@
-"""The names of those who changed something, where a row keeps who it was as `user:<name>`, `key:<id>` or a word."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -8,8 +6,6 @@ from core.models import ApiKey
 
 
 def actor_names(actors: Iterable[str]) -> Mapping[str, str]:
-    """Returns by actor the name that people know: a person's, or what kind of caller it was beside the name of a key or
-    a command. One query."""
     found = set(actors)
     keys = {
         int(name) for kind, _, name in (actor.partition(":") for actor in found) if kind == "key" and name.isdecimal()
@@ -19,7 +15,6 @@ def actor_names(actors: Iterable[str]) -> Mapping[str, str]:
 
 
 def actor_name(actor: str) -> str:
-    """Returns the name of one actor, as `actor_names` does; empty for none."""
     return actor_names([actor])[actor] if actor else ""
 
 

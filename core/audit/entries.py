@@ -1,5 +1,3 @@
-"""Writes what was recorded to the audit log, with who did it and how."""
-
 from __future__ import annotations
 
 import functools
@@ -24,9 +22,9 @@ _NAMED_FIELDS = 6
 def write(
     changes: Iterable[Change], *, actor: str, via: str, operation: str, request_id: str = "", actor_id: str = ""
 ) -> None:
-    """Appends one entry for each change. `actor` is `user:<name>`, `key:<id>` or `command:<name>`.
+    """Appends one entry per change. `actor` is `user:<name>`, `key:<id>` or `command:<name>`.
 
-    The change has been made: a failure to write is logged, and the caller's answer stays.
+    The change is already made, so a failed write is only logged.
     """
     kind, _, name = actor.partition(":")
     try:
@@ -59,7 +57,6 @@ def write(
 
 
 def summary_of(change: Change) -> str:
-    """Returns one sentence about a change, without values."""
     what = f"{change.kind.capitalize() if change.kind.islower() else change.kind} {change.label!r} {change.action}"
     names = [name.removeprefix("encrypted_").replace("_", " ") for name in change.differences]
     if change.action != "changed" or not names:
@@ -69,12 +66,11 @@ def summary_of(change: Change) -> str:
 
 
 def str_or_json(value: Any) -> Any:
-    """Returns a plain text for a subclass of str, anything else as it is."""
     return str(value) if isinstance(value, str) else value
 
 
 def audited_command(handle: Handler) -> Handler:
-    """A decorator of `handle` of a command that changes rows: they are in the audit log, by the command's name."""
+    """Decorates a command's `handle`: its changes go to the audit log under the command's name."""
 
     @functools.wraps(handle)
     def recorded(self: Any, *args: Any, **options: Any) -> Any:
@@ -88,12 +84,10 @@ def audited_command(handle: Handler) -> Handler:
 
 
 def write_of_command(name: str, changes: Sequence[Change]) -> None:
-    """Appends the entries of a command of `manage.py` that knows itself what it changed."""
     if changes:
         write(changes, actor=f"command:{name}", via=AuditEntry.Via.COMMAND, operation=name)
 
 
 def _projects_there(ids: Iterable[UUID | None]) -> set[UUID]:
-    """Returns those of the projects that are still there: the entry of a deleted one belongs to none."""
     chosen = [project_id for project_id in ids if project_id is not None]
     return set(Project.objects.filter(pk__in=chosen).values_list("pk", flat=True))

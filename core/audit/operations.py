@@ -1,6 +1,6 @@
-"""The operations of the API that change no configuration although their method is unsafe.
+"""Operations with an unsafe method that change no configuration.
 
-Any other operation that changes no row of `core.audit.subjects` has an entry of its own, with the ids of its path.
+Any other operation that changes no row of `core.audit.subjects` gets its own entry, with the ids of its path.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ _WITHOUT_ENTRY = _each(
 
 
 def change_of_operation(operation: str, method: str, path: Mapping[str, Any], project_id: UUID) -> list[Change]:
-    """Returns the change that an operation without changed rows stands for, if any."""
     if operation in NOT_AUDITED or operation in _WITHOUT_ENTRY:
         return []
     named = "/".join(str(value) for value in path.values())

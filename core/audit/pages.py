@@ -1,5 +1,3 @@
-"""The audit log of the admin's pages: Django's forms and the operators' pages alike."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +12,6 @@ from core.rights.asking import actor_of
 
 
 def audited(request: HttpRequest, url_name: str, respond: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-    """Returns the response to a form; what it changed is in the audit log."""
     with recording() as collected:
         response = respond()
     if response.status_code < 400 and collected.made and request.user.is_authenticated:

@@ -1,7 +1,6 @@
-"""Records the changes of rows while a call, a form or a command is served, and writes them to the audit log.
+"""Collects row changes while a call, form or command is served, and writes them to the audit log.
 
-Signals of Django's models name the rows, so that a change is found wherever it is made; services that write many rows
-at once, which send no signals, call `note`.
+Signals of Django's models report changes. Bulk writes send no signals, so their services call `note`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ MAX_ROWS = 100
 
 @dataclass
 class Change:
-    """A change of one row: the values before and after by field, each empty where the row was not there."""
-
     kind: str
     id: str
     label: str
@@ -39,7 +36,6 @@ class Change:
 
     @property
     def differences(self) -> dict[str, list[Any]]:
-        """Returns [before, after] by field, of the fields that differ."""
         names = dict.fromkeys([*self.before, *self.after])
         pairs = {name: [self.before.get(name), self.after.get(name)] for name in names}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and not all(map(_is_empty, pair))}
@@ -50,7 +46,6 @@ class Change:
 
 
 def _is_empty(value: Any) -> bool:
-    """Returns whether a value says no more than a missing one. A number always says more."""
     return value is None or value is False or value in ("", [], {})
 
 
@@ -73,7 +68,7 @@ _current: ContextVar[Recording | None] = ContextVar("audit_recording", default=N
 
 @contextmanager
 def recording(max_rows: int = MAX_ROWS) -> Iterator[Recording]:
-    """Has the changes made within it collected, at most so many. Nothing is written."""
+    """Collects up to `max_rows` changes made in the block. Writes nothing."""
     collected = Recording(max_rows=max_rows)
     token = _current.set(collected)
     try:
@@ -83,7 +78,7 @@ def recording(max_rows: int = MAX_ROWS) -> Iterator[Recording]:
 
 
 def note(change: Change) -> None:
-    """Records a change that no signal names. Values are JSON without secrets."""
+    """Records a change that no signal reports. Values must be JSON without secrets."""
     collected = _current.get()
     if collected is not None and not collected.is_full:
         collected.changes[change.kind, change.id] = change
@@ -115,7 +110,6 @@ def _after_save(sender: type[Model], instance: Model, created: bool, **_: Any) -
 
 
 def _begun(collected: Recording, subject: Subject, row: Model) -> Change | None:
-    """Returns the change of a row that was not there before."""
     if not subject.has_defaults:
         return _add(collected, subject, row, CREATED, is_new=True)
     change = _add(collected, subject, row, CHANGED, is_new=True)
@@ -125,7 +119,7 @@ def _begun(collected: Recording, subject: Subject, row: Model) -> Change | None:
 
 
 def _before_delete(sender: type[Model], instance: Model, **_: Any) -> None:
-    """Notes a deletion. All rows that one takes along are still there when the first of them is announced."""
+    """When the first deletion of a cascade is announced, all its rows still exist."""
     collected, subject = _current.get(), subject_of(sender)
     if collected is None or subject is None:
         return
@@ -139,7 +133,6 @@ def _known(collected: Recording, subject: Subject, row: Model) -> Change | None:
 
 
 def _add(collected: Recording, subject: Subject, row: Model, action: str, *, is_new: bool = False) -> Change | None:
-    """Returns the change of a row, begun with its present values unless it is known already."""
     known = _known(collected, subject, row)
     if known is not None or collected.is_full:
         return known
@@ -150,12 +143,10 @@ def _add(collected: Recording, subject: Subject, row: Model, action: str, *, is_
 
 
 def _sealed(subject: Subject, row: Model) -> dict[str, Any]:
-    """Returns the secrets that are set, in a form that `_shown_secrets` can compare."""
     return {name: _Secret(value) for name, value in secrets_of(subject, row).items() if value}
 
 
 def _shown_secrets(subject: Subject, row: Model, change: Change) -> dict[str, Any]:
-    """Returns the secrets after a change. One that stayed the same is shown like the one before it."""
     shown: dict[str, Any] = {}
     for name, value in secrets_of(subject, row).items():
         earlier = change.before.get(name)
@@ -167,8 +158,6 @@ def _shown_secrets(subject: Subject, row: Model, change: Change) -> dict[str, An
 
 
 class _Secret(str):
-    """The text SET, which remembers in memory alone for which value it stands."""
-
     __slots__ = ("_value",)
 
     _value: Any

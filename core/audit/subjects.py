@@ -1,6 +1,6 @@
-"""The one table of what the audit log records: the models whose rows people change, and the fields that may be shown.
+"""The one table of what the audit log records: models and the fields that may be shown.
 
-A field that is not listed here is in no entry, so that a new secret stays out by default.
+Unlisted fields are in no entry, so a new secret stays out by default.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ SIGN_IN, SECOND_FACTOR = "sign-in", "second factor"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model that is recorded.
+    """A recorded model.
 
-    `fields` are shown with their values before and after a change, `secrets` only as set or empty. Rows of a model that
-    `describes_itself` say in `audited_values()` what else may be shown. `project` leads from a row to the id of its
-    project.
+    Entries show `fields` with values before and after, `secrets` only as set or empty. With `describes_itself`, rows
+    list further values in `audited_values()`. `project` is the lookup from a row to its project's id.
     """
 
     kind: str
@@ -46,6 +45,10 @@ class Subject:
 _INTEGRATION = (
     "name", "provider", "base_url", "options", "enabled", "own_account", "default_parameters", "forced_parameters",
     "forward_headers", "weight", "priority", "rpm", "tpm", "served_models", "own_prices",
+)  # fmt: skip
+
+_LIMITS = (
+    "monthly_budget_usd", "total_budget_usd", "rate_limit_rpm", "rate_limit_tpm", "max_concurrent_requests",
 )  # fmt: skip
 
 # The keys are the models' `app.model`.
@@ -67,11 +70,7 @@ SUBJECTS: Mapping[str, Subject] = {
             "expires_at",
             "revoked_at",
             "previous_expires_at",
-            "monthly_budget_usd",
-            "total_budget_usd",
-            "rate_limit_rpm",
-            "rate_limit_tpm",
-            "max_concurrent_requests",
+            *_LIMITS,
             "allowed_models",
             "allowed_providers",
             "team",
@@ -79,18 +78,7 @@ SUBJECTS: Mapping[str, Subject] = {
         nested=("metadata",),
         label="name",
     ),
-    "core.team": Subject(
-        "team",
-        (
-            "name",
-            "monthly_budget_usd",
-            "total_budget_usd",
-            "rate_limit_rpm",
-            "rate_limit_tpm",
-            "max_concurrent_requests",
-        ),
-        label="name",
-    ),
+    "core.team": Subject("team", ("name", *_LIMITS), label="name"),
     "core.teammember": Subject("team member", ("is_lead",), project="team.project_id"),
     "core.membership": Subject("member", ("role", "group_role", "given_role"), label="user"),
     "integrations.providerintegration": Subject(
@@ -192,7 +180,6 @@ SUBJECTS: Mapping[str, Subject] = {
 
 
 def kinds() -> list[str]:
-    """Returns what an entry can be about, beside operations that are their own kind."""
     return sorted({ENCRYPTION, PRICE_LIST, SIGN_IN, SECOND_FACTOR, *(subject.kind for subject in SUBJECTS.values())})
 
 
@@ -201,7 +188,7 @@ def subject_of(model: type[Model]) -> Subject | None:
 
 
 def values_of(subject: Subject, row: Model) -> dict[str, Any]:
-    """Returns the values of a row as JSON. A field that the row does not have is left out."""
+    """Returns JSON values, without fields that the row lacks."""
     values = {name: _plain(getattr(row, name)) for name in subject.fields if hasattr(row, name)}
     if subject.describes_itself:
         described: Any = row
@@ -212,7 +199,7 @@ def values_of(subject: Subject, row: Model) -> dict[str, Any]:
 
 
 def secrets_of(subject: Subject, row: Model) -> dict[str, Any]:
-    """Returns the stored forms of a row's secrets, to compare them; they are not for an entry."""
+    """Returns the stored forms of secrets for comparison only; they never belong in an entry."""
     return {name: getattr(row, name) for name in subject.secrets}
 
 
@@ -225,7 +212,6 @@ def project_of(subject: Subject, row: Model) -> UUID | None:
 
 
 def label_of(subject: Subject, row: Model) -> str:
-    """Returns the name by which people know the row."""
     return str(getattr(row, subject.label)) if subject.label else str(row)
 
 

@@ -1,1 +1,0 @@
-"""Encryption at rest, the canary that proves the keys, and their rotation."""

@@ -1,6 +1,6 @@
-"""The encryption canary: a process checks before it serves that it has the encryption keys of its installation.
+"""The encryption canary: before serving, a process checks that it has its installation's encryption keys.
 
-With other keys every stored credential is unreadable, and what such a process saves is unreadable to the others.
+With other keys it could read no stored credential, and the others could not read what it saves.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from django.db import DatabaseError, InterfaceError, connection, connections
 
-from core.encryption.fernet import UndecryptableError, decrypt, encrypt
+from core.encryption.fernet import UndecryptableSecretError, decrypt, encrypt
 from core.encryption.rotation import models_with_secrets
 from core.models import EncryptionCanary
 
@@ -24,8 +24,6 @@ _LOOKED_AT = 100
 
 
 class WrongKeysError(Exception):
-    """Raised when stored secrets were encrypted under keys that ENCRYPTION_KEYS does not name."""
-
     reason: ClassVar[str] = (
         "ENCRYPTION_KEYS has none of the keys that this installation's secrets are encrypted with. Give this host"
         " the ENCRYPTION_KEYS of the others. If those keys are lost for good, run"
@@ -37,7 +35,7 @@ class WrongKeysError(Exception):
 
 
 class UnfinishedRestoreError(WrongKeysError):
-    """Raised while a restore has not come to its end: the database is nobody's to serve with."""
+    """A restore has not finished; no process may serve from the database."""
 
     reason = (
         "A restore into this database has not come to its end, so what was deleted may be there again: wait for it,"
@@ -46,16 +44,17 @@ class UnfinishedRestoreError(WrongKeysError):
 
 
 def check_canary() -> None:
-    """Raises WrongKeysError when the canary cannot be read, UnfinishedRestoreError while a restore goes on, and
-    django.db.Error when the database is unreachable or lacks the table. A missing canary passes: the first `serve`
-    makes it."""
+    """Raises WrongKeysError for an unreadable canary, UnfinishedRestoreError during a restore, and django.db.Error if
+    the database is unreachable or lacks the table.
+
+    A missing canary passes: the first `serve` makes it.
+    """
     token = EncryptionCanary.objects.filter(pk=_ROW).values_list("token", flat=True).first()
     if token is not None:
         check_token(token)
 
 
 def check_canary_of_old_tables() -> None:
-    """Raises as `check_canary` does, before tables are migrated; a database without the table passes."""
     if EncryptionCanary._meta.db_table in connection.introspection.table_names():
         check_canary()
 
@@ -63,8 +62,7 @@ def check_canary_of_old_tables() -> None:
 def wrong_keys() -> str | None:
     """Returns the problem with this process's keys, or None; for processes that are started on their own.
 
-    A database that is unreachable decides nothing: a worker serves from its snapshots, and reads no secret before the
-    database is back.
+    An unreachable database is no problem: a worker serves from its snapshots and reads no secret until it is back.
     """
     try:
         check_canary()
@@ -76,7 +74,6 @@ def wrong_keys() -> str | None:
 
 
 def wrong_keys_by_own_connection() -> str | None:
-    """Calls `wrong_keys` and closes the connection, for a thread that does not use the database otherwise."""
     try:
         return wrong_keys()
     finally:
@@ -84,7 +81,7 @@ def wrong_keys_by_own_connection() -> str | None:
 
 
 def ensure_canary() -> None:
-    """Checks the canary, and makes the row when there is none, under an installation lock.
+    """Checks the canary, and makes it if it is missing, under an installation lock.
 
     An installation older than canaries is checked by its other secrets: the first host with wrong keys must not make
     them the right ones.
@@ -99,12 +96,11 @@ def ensure_canary() -> None:
 
 
 def replace_canary() -> None:
-    """Replaces the canary by one under the present keys, even if other secrets cannot be read any more."""
     EncryptionCanary.objects.update_or_create(pk=_ROW, defaults={"token": encrypt(_TEXT)})
 
 
 def hold_back() -> str:
-    """Has every process refuse to serve until `release`. Returns the canary's token, empty for none."""
+    """Makes every process refuse to serve until `release`. Returns the canary's token, empty without a canary."""
     held = EncryptionCanary.objects.filter(pk=_ROW)
     token = held.values_list("token", flat=True).first() or ""
     if not held.update(token=_UNFINISHED_RESTORE):
@@ -113,7 +109,6 @@ def hold_back() -> str:
 
 
 def release(token: str) -> None:
-    """Ends `hold_back`, which returned the token."""
     held = EncryptionCanary.objects.filter(pk=_ROW)
     if token:
         held.update(token=token)
@@ -122,7 +117,6 @@ def release(token: str) -> None:
 
 
 def check_token(token: str) -> None:
-    """Raises WrongKeysError when a canary's token cannot be read."""
     if token == _UNFINISHED_RESTORE:
         raise UnfinishedRestoreError
     if not _is_readable(token):
@@ -132,13 +126,12 @@ def check_token(token: str) -> None:
 def _is_readable(token: str) -> bool:
     try:
         decrypt(token)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return False
     return True
 
 
 def _stored_tokens() -> list[str]:
-    """Returns the newest stored secrets, a few of each model."""
     return [
         token
         for model in models_with_secrets()

@@ -1,6 +1,6 @@
 """Encryption at rest: Fernet (AES-128-CBC with HMAC-SHA-256) under the keys of ENCRYPTION_KEYS.
 
-The first key encrypts and every key decrypts, so a new key is put in front and the old one removed after `rotate`
+The first key encrypts and every key decrypts. To rotate, put a new key in front, and remove the old one after `rotate`
 has passed over all rows.
 """
 
@@ -13,39 +13,34 @@ from django.conf import settings
 
 from core.errors import ApplicationError
 
-
-class UndecryptableError(ApplicationError):
-    """Raised when a stored secret was written under a key that is no longer configured, or was damaged."""
-
-    code = "undecryptable_secret"
-
-    def __init__(self) -> None:
-        super().__init__("A stored secret cannot be decrypted with the configured encryption keys.")
+# Raised when a stored secret was written under a key that is no longer configured, or was damaged.
+UndecryptableSecretError = ApplicationError.kind(
+    "undecryptable_secret", "A stored secret cannot be decrypted with the configured encryption keys."
+)
 
 
 def encrypt(plain: str) -> str:
-    """Returns the token to store; the same text gives a different token each time."""
+    """Returns a different token each time, even for the same text."""
     return _cipher().encrypt(plain.encode()).decode("ascii")
 
 
 def decrypt(token: str) -> str:
-    """Returns the text of a stored token. Raises UndecryptableError."""
+    """Raises UndecryptableSecretError if no key decrypts the token."""
     try:
         return _cipher().decrypt(token.encode()).decode()
     except InvalidToken:
-        raise UndecryptableError from None
+        raise UndecryptableSecretError from None
 
 
 def rotate(token: str) -> str:
-    """Returns the same secret under the first key, with its time of writing. Raises UndecryptableError."""
+    """Returns the secret under the first key, with its original timestamp. Raises UndecryptableSecretError."""
     try:
         return _cipher().rotate(token.encode()).decode("ascii")
     except InvalidToken:
-        raise UndecryptableError from None
+        raise UndecryptableSecretError from None
 
 
 def is_current(token: str) -> bool:
-    """Returns whether the first key alone decrypts the token."""
     try:
         _cipher_of((settings.ENCRYPTION_KEYS[0],)).decrypt(token.encode())
     except InvalidToken:

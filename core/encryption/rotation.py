@@ -1,7 +1,6 @@
-"""Encrypts every stored secret under the first of the encryption keys.
+"""Re-encrypts every stored secret under the first encryption key.
 
-A model names the columns that hold tokens of core.encryption.fernet: `encrypted_fields = ("token",)`. An empty column
-holds none.
+Models name their columns of tokens: `encrypted_fields = ("token",)`. An empty column holds none.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from uuid import UUID
 from django.apps import apps
 from django.db.models import Model
 
-from core.encryption.fernet import UndecryptableError, is_current, rotate
+from core.encryption.fernet import UndecryptableSecretError, is_current, rotate
 
 logger = logging.getLogger("core.rotation")
 
@@ -27,8 +26,8 @@ _LOOKS = 5
 
 @dataclass(slots=True)
 class Rotation:
-    """The result for one model's secrets. `lost` has the ids of rows that no configured key can decrypt, `projects` the
-    number of rotated secrets by project, with None for those without a project."""
+    """The result for one model. `lost` has the ids of rows that no key decrypts; `projects` counts rotated secrets by
+    project, under None for those without one."""
 
     model: str
     current: int = 0
@@ -42,11 +41,10 @@ def models_with_secrets() -> list[type[Model]]:
 
 
 def rotate_all(*, dry_run: bool = False) -> list[Rotation]:
-    """Encrypts all rows again, in the order of their ids.
+    """Re-encrypts all rows in the order of their ids.
 
-    Each secret is replaced only if it is still the one that was read, so a run may be stopped and repeated at any time,
-    beside other runs and beside changes of secrets. With `dry_run` nothing is written and `rotated` counts the rows
-    that would change.
+    A secret is replaced only if it is still the one that was read, so runs may be stopped, repeated, and run beside
+    each other and beside changes. `dry_run` writes nothing; `rotated` then counts the rows that would change.
     """
     return [_rotate_model(model, dry_run=dry_run) for model in models_with_secrets()]
 
@@ -83,7 +81,7 @@ def _rotate_one(model: type[Model], primary_key: Any, name: str, found: Rotation
             return
         try:
             fresh = rotate(token)
-        except UndecryptableError:
+        except UndecryptableSecretError:
             _lost(found, primary_key)
             return
         if dry_run or model._base_manager.filter(pk=primary_key, **{name: token}).update(**{name: fresh}):
@@ -94,7 +92,6 @@ def _rotate_one(model: type[Model], primary_key: Any, name: str, found: Rotation
 
 
 def _project_of(model: type[Model], primary_key: Any) -> UUID | None:
-    """Returns the project of a row; None for a row of no project, and for one that is gone."""
     if not any(column.name == "project" for column in model._meta.fields):
         return None
     return model._base_manager.filter(pk=primary_key).values_list("project_id", flat=True).first()

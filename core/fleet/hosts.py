@@ -1,5 +1,3 @@
-"""What the hosts of an installation report of themselves, by the database's clock."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,7 +16,6 @@ STATES = ("serving", "silent", "left")
 
 
 def state_of(row: Host, now: datetime) -> str:
-    """Returns the state of a host, one of STATES."""
     if row.left_at is not None:
         return "left"
     return "silent" if now - row.seen_at > _SILENT_AFTER else "serving"
@@ -26,8 +23,6 @@ def state_of(row: Host, now: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SeenHost:
-    """A host with its last report, which came at `seen_at`."""
-
     name: str
     instance: str
     state: str
@@ -38,7 +33,7 @@ class SeenHost:
 def report(
     name: str, *, instance: str, version: str, started_at: datetime, content: dict[str, Any], leaves: bool = False
 ) -> None:
-    """Saves a host's report; with `leaves` it is the last one. Raises the database's errors."""
+    """Saves a host's report; `leaves` marks its last one. Raises the database's errors."""
     row = Host(
         name=name,
         instance=instance,
@@ -53,7 +48,7 @@ def report(
 
 
 def seen_hosts() -> list[SeenHost]:
-    """Returns all hosts by name, and forgets those that are gone for good. Raises the database's errors."""
+    """Returns the hosts by name without those gone for good, which it deletes. Raises the database's errors."""
     found, forgotten = [], []
     for row in Host.objects.annotate(now=Now()):
         if row.now - row.seen_at > (_LEFT if row.left_at else _SILENT):

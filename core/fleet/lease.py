@@ -1,7 +1,7 @@
-"""A lease in the SQL database: one process of the installation holds it, and another takes it when that one is gone.
+"""A lease in the SQL database: one process holds it, and another takes it after that one is gone.
 
-The database's clock alone decides when a lease has ended. Its holder goes by the time that has passed since it asked,
-so that no clock of a host matters, and stops believing in its lease before the database would give it away.
+The database's clock alone decides when a lease ends. The holder counts the time since it asked, so host clocks do not
+matter, and it stops believing in its lease before the database would give it away.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ def take(name: str, holder: str) -> bool:
 
 
 def give_back(name: str, holder: str) -> None:
-    """Lets another take the lease at once. Raises the database's errors."""
     Lease.objects.filter(name=name, holder=holder).update(holder="")
 
 
 def state(name: str) -> tuple[str, float] | None:
-    """Returns who holds the lease, and how many seconds ago it was renewed, by the database's clock; None if nobody
-    ever held it. Raises the database's errors."""
+    """Returns the holder and the seconds since its renewal by the database's clock; None if nobody ever held the lease.
+    Raises the database's errors."""
     row = Lease.objects.filter(name=name).annotate(now=Now()).first()
     return None if row is None else (row.holder, (row.now - row.renewed_at).total_seconds())

@@ -8,8 +8,8 @@ NAME_CHARACTERS = 255
 
 
 class Lease(models.Model):
-    """A part that one process of the installation plays at a time. It ends when it was not renewed for some time by the
-    database's clock; `holder` is empty once it was given back."""
+    """A role that one process of the installation plays at a time. It ends unless renewed, by the database's clock;
+    `holder` is empty once given back."""
 
     name = models.CharField(primary_key=True, max_length=40)
     holder = models.CharField(max_length=NAME_CHARACTERS, blank=True)
@@ -23,8 +23,6 @@ class Lease(models.Model):
 
 
 class ScheduledRun(models.Model):
-    """When a task of beat's schedule was last sent. `name` is that of the schedule's entry."""
-
     name = models.CharField(primary_key=True, max_length=100)
     ran_at = models.DateTimeField()
 
@@ -36,7 +34,7 @@ class ScheduledRun(models.Model):
 
 
 class Host(models.Model):
-    """A host that runs `serve`, as it reported itself last. `left_at` is set when it ended in order."""
+    """A host that runs `serve`, as it last reported. `left_at` is set by an orderly stop."""
 
     name = models.CharField(primary_key=True, max_length=NAME_CHARACTERS)
     # One start of `serve`: two hosts of one name have two of them, in turn.

@@ -1,1 +1,0 @@
-"""HTTP around Django's views: hosts, paths, bodies, sign-ins and failures."""

@@ -1,5 +1,3 @@
-"""The base address by which clients reach this installation."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,9 +9,9 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}  # noqa: S104 - 
 
 
 def public_url() -> str:
-    """Returns the service's base address without a trailing slash; an SDK's base URL is this and `/api/gateway/v1`.
+    """Returns the base URL without a trailing slash; an SDK's base URL is this and `/api/gateway/v1`.
 
-    The address is PUBLIC_URL, else what a running `manage.py serve` announced, else HOST and PORT.
+    It is PUBLIC_URL, else what a running `manage.py serve` announced, else HOST and PORT.
     """
     if settings.PUBLIC_URL:
         return str(settings.PUBLIC_URL).rstrip("/")

@@ -1,4 +1,4 @@
-"""The time at which a request reached this process, before it had a thread and its key was looked up."""
+"""The time a request reached this process, before it waited for a thread and for its key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def with_arrival(application: Application) -> Application:
-    """Wraps an ASGI application so that each request carries the time of its arrival."""
-
     async def stamped(scope: Any, receive: Any, send: Any) -> None:
         await application({**scope, ARRIVED_AT: timezone.now()}, receive, send)
 
@@ -25,6 +23,5 @@ def with_arrival(application: Application) -> Application:
 
 
 def arrived_at(request: HttpRequest) -> datetime:
-    """Returns the request's time of arrival, or the present time when no server has noted it."""
     stamp = getattr(request, "scope", {}).get(ARRIVED_AT)
     return stamp if isinstance(stamp, datetime) else timezone.now()

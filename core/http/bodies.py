@@ -1,8 +1,7 @@
 """Request bodies of everything that Django serves: read in any framing, bounded, and never compressed.
 
-HTTP/1.1 frames a body by its length or in chunks (RFC 9112, section 6). Django's ASGI handler has read both when the
-first middleware runs, but REST framework and the parser of forms go by Content-Length, which a chunked body does not
-have, and would take it for an empty one.
+HTTP/1.1 frames a body by length or in chunks (RFC 9112, section 6). Django's ASGI handler has read both before the
+first middleware, but DRF and the form parser go by Content-Length and would take a chunked body for an empty one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NO_CODINGS = frozenset({"", "identity"})
 
 
 class BodyMiddleware(MiddlewareMixin):
-    """Prepares the body for whatever reads it. It comes before the middleware that looks for a form's token."""
+    """Prepares the body for its readers. Comes before the CSRF middleware, which looks for a form's token."""
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *args: Any) -> HttpResponseBase | None:
         note_length(request)
@@ -36,8 +35,8 @@ class BodyMiddleware(MiddlewareMixin):
 
 
 def note_length(request: HttpRequest) -> None:
-    """Sets CONTENT_LENGTH to the bytes that have arrived, whatever the head said. It stays where the length in the head
-    is all that there is: under WSGI, and for a body that is no file."""
+    """Sets CONTENT_LENGTH to the bytes that arrived. Keeps the header's length under WSGI and for a body that is not a
+    file."""
     if isinstance(request, ASGIRequest) and request._stream.seekable():
         file = request._stream  # Django's own limit measures it in the same way.
         request.META["CONTENT_LENGTH"] = str(file.seek(0, os.SEEK_END))
@@ -45,13 +44,11 @@ def note_length(request: HttpRequest) -> None:
 
 
 def require_uncompressed(request: HttpRequest) -> None:
-    """Raises CompressedBodyError for a body with a Content-Encoding. A request without a body may name any."""
     if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
         refuse_coding(request.headers.get("Content-Encoding", ""))
 
 
 def refuse_coding(content_encoding: str) -> None:
-    """Raises CompressedBodyError for a Content-Encoding that changes the bytes of a body."""
     if content_encoding.strip().lower() not in _NO_CODINGS:
         # RFC 9110, section 15.5.16: the answer names the codings that would be taken.
         raise CompressedBodyError(
@@ -61,8 +58,8 @@ def refuse_coding(content_encoding: str) -> None:
 
 
 def with_bounded_body(application: Application, limit: int) -> Application:
-    """Wraps an ASGI application so that it reads at most one byte more than `limit` of a body. Django stores what
-    arrives before any of its own limits counts; the byte more is what they refuse."""
+    """Reads at most one byte beyond `limit`. Django stores a body before its own limits apply; the extra byte makes
+    them refuse it."""
 
     async def bounded(scope: Any, receive: Any, send: Any) -> None:
         left = limit + 1

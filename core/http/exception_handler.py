@@ -44,8 +44,6 @@ _READ_ONLY = "25006"
 
 
 class ProtocolError(ApplicationError):
-    """A refusal by HTTP itself, of a method, a media type or a rate. The status differs from case to case."""
-
     type = "invalid_request_error"
 
     def __init__(self, message: str, *, status: int, code: str, headers: Mapping[str, str] | None = None) -> None:
@@ -54,7 +52,6 @@ class ProtocolError(ApplicationError):
 
 
 def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER, which puts every exception that a view raises into the envelope."""
     set_rollback()
     known = translate(error)
     if known is None:
@@ -64,7 +61,7 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def translate(error: Exception) -> ApplicationError | None:
-    """Returns the application's error for one of Django's or DRF's; None for a defect of the product."""
+    """Returns None for a defect of the product."""
     if isinstance(error, ApplicationError):
         return error
     if isinstance(error, exceptions.APIException):
@@ -85,7 +82,6 @@ def translate(error: Exception) -> ApplicationError | None:
 
 
 def _unavailable(error: Exception) -> ApplicationError | None:
-    """Returns the error for a store that takes nothing at the moment."""
     if isinstance(error, OperationalError | InterfaceError) or _is_read_only(error):
         logger.error("database.unavailable error=%s", type(error).__name__)
         return ServiceUnavailableError("The database is not available.")
@@ -96,8 +92,6 @@ def _unavailable(error: Exception) -> ApplicationError | None:
 
 
 def _is_read_only(error: Exception) -> bool:
-    """Returns whether a write met a PostgreSQL server that takes none, as after a failover. Django has no class for
-    it."""
     return isinstance(error, InternalError) and getattr(error.__cause__, "sqlstate", "") == _READ_ONLY
 
 
@@ -114,7 +108,6 @@ def error_response(error: ApplicationError) -> Response:
 
 
 def error_headers(error: ApplicationError, code: int) -> dict[str, str]:
-    """Returns the error's own headers, and those that belong to its status."""
     headers = {name.title(): value for name, value in error.headers.items()}
     if code == status.HTTP_401_UNAUTHORIZED:
         headers.setdefault("Www-Authenticate", "Bearer")
@@ -176,7 +169,7 @@ _WHOLE = "non_field_errors"
 
 
 def flat_details(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Returns DRF's nested details as field path → messages, with paths such as `scores.0.score_value`."""
+    """Flattens DRF's nested details to field path → messages, with paths such as `scores.0.score_value`."""
     if isinstance(detail, Mapping):
         nested = [flat_details(value, _join(path, str(key))) for key, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):

@@ -1,5 +1,3 @@
-"""Failures outside of any view: JSON for programs, a page with a way back for people."""
-
 from __future__ import annotations
 
 from http import HTTPStatus
@@ -45,8 +43,7 @@ def failure(request: HttpRequest, error: ApplicationError) -> HttpResponse:
 
 
 def _page(request: HttpRequest, error: ApplicationError, context: dict[str, Any]) -> str:
-    """Returns the page of a failure: inside the frame of the operators' pages for somebody who has these, but not after
-    a defect, which may be in the frame."""
+    """Shows the operators' frame to people who have it, but not after a defect, which may be in the frame."""
     of_operators = request.path.startswith(reverse("admin:index")) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
     try:
         if of_operators and hasattr(request, "user") and admin.site.has_permission(request):
@@ -82,7 +79,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
 
 
 def _without_slash(path: str) -> str:
-    """Returns a hint when the same path without its trailing slash exists."""
     shorter = path.rstrip("/")
     if not path.endswith("/") or not shorter:
         return ""

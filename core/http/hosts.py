@@ -1,7 +1,7 @@
 """The rule for `Host` on all paths: callers with a key may use any name, all others only the names in ALLOWED_HOSTS.
 
-A name protects browsers, which send a session by themselves, and the links in pages. A key is never sent by itself, and
-load balancers, containers and probes use many names. Gateway paths and `/healthz` are exempt: they take keys, or
+The rule protects browsers, which send a session by themselves, and the links in pages. A key is never sent by itself,
+and load balancers, containers and probes use many names. Gateway paths and `/healthz` are exempt: they take keys, or
 nothing.
 """
 
@@ -32,7 +32,6 @@ class HostMiddleware(MiddlewareMixin):
 
 
 def require_known_host(request: HttpRequest) -> None:
-    """Logs one line and raises UnknownHostError for a name that the caller may not use."""
     try:
         request.get_host()
     except DisallowedHost:

@@ -1,5 +1,3 @@
-"""Failed logins: the address they count for, and the answer after too many. django-axes does the counting."""
-
 from __future__ import annotations
 
 import logging
@@ -21,7 +19,7 @@ class TooManyLoginsError(ApplicationError):
 
 
 def client_address(request: HttpRequest) -> str:
-    """Returns the client of the operator's outermost proxy. Entries of X-Forwarded-For before it could be forged."""
+    """Returns the client of the operator's outermost proxy; earlier entries of X-Forwarded-For could be forged."""
     peer: str = request.META.get("REMOTE_ADDR") or ""
     if not settings.TRUSTED_PROXIES:
         return peer
@@ -31,7 +29,6 @@ def client_address(request: HttpRequest) -> str:
 
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
-    """Returns the same answer for names that exist and names that do not."""
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     logger.warning("login.locked client=%s seconds=%d", client_address(request), seconds)
     message = f"Too many logins under this name failed from here. Try again in {_duration(seconds)}."

@@ -1,5 +1,3 @@
-"""Middleware of every request that Django serves."""
-
 from __future__ import annotations
 
 import uuid
@@ -15,7 +13,7 @@ REQUEST_ID_HEADER = "x-request-id"
 
 
 class RequestIdMiddleware(MiddlewareMixin):
-    """Sets `request.request_id` and the response header. It comes first, so that errors carry the header too."""
+    """Sets `request.request_id` and the response header. Comes first, so that errors carry the header."""
 
     def process_request(self, request: HttpRequest) -> None:
         request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]  # added here for handlers and log lines
@@ -26,7 +24,7 @@ class RequestIdMiddleware(MiddlewareMixin):
 
 
 class DatabaseAwayMiddleware(MiddlewareMixin):
-    """Answers 503 for a page whose database is unreachable, full or locked, which Django would treat as a defect."""
+    """Answers 503 if a page's database is unreachable, full or locked; Django would treat that as a defect."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
         known = translate(exception)

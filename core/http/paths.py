@@ -19,15 +19,11 @@ _ENCODED = re.compile("%2f", re.IGNORECASE)
 
 
 class SlashedConverter(PathConverter):
-    """Matches everything up to the rest of the pattern; a slash in it may be encoded or not."""
-
     def to_python(self, value: str) -> str:
         return _unmarked(value)
 
 
 class EncodedSlashMiddleware(MiddlewareMixin):
-    """Marks encoded slashes before the path is resolved, so that they end no part of it."""
-
     def process_request(self, request: HttpRequest) -> None:
         raw = _raw_path(request)
         if "\x00" not in request.path_info and not _ENCODED.search(raw):
@@ -40,7 +36,6 @@ class EncodedSlashMiddleware(MiddlewareMixin):
 
 
 def with_encoded_slashes(url: str) -> str:
-    """Returns the request's path in Django's form, with encoded slashes where the client had them."""
     return url.replace("%00s", "%2F").replace("%00n", "%00")
 
 
@@ -49,7 +44,6 @@ def _unmarked(path: str) -> str:
 
 
 def _raw_path(request: HttpRequest) -> str:
-    """Returns the path as it was sent; empty when the server does not pass it."""
     scope = getattr(request, "scope", None)
     if scope is not None:
         return bytes(scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]

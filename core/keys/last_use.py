@@ -1,4 +1,4 @@
-"""The times at which keys were last used: noted in memory and written in one UPDATE a minute, not once a request."""
+"""Last uses of keys: noted in memory and written in one UPDATE a minute, not once a request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS_PER_UPDATE = 1000
 
 
 class LastUses:
-    """The noted times of use. Safe to call from every thread; the gateway's loop and the management API share one."""
+    """Thread-safe; the gateway's loop and the management API share one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,7 +37,6 @@ class LastUses:
                 self._noted[key_id] = when
 
     def flush(self) -> int:
-        """Writes the noted times and returns the number of keys. Times that cannot be written are kept."""
         with self._lock:
             self._flushed_at = time.monotonic()
             noted, self._noted = self._noted, {}

@@ -1,5 +1,4 @@
-"""The models and providers that an API key may call, by patterns in which `*` stands for any characters and `?` for
-one."""
+"""Patterns of the models and providers that an API key may call: `*` matches any characters, `?` one."""
 
 from __future__ import annotations
 
@@ -13,9 +12,11 @@ MAX_PATTERNS = 50
 def permits(
     models: tuple[str, ...], providers: tuple[str, ...], provider: str, model: str, deployment: str = ""
 ) -> bool:
-    """Returns whether a key with these patterns may call `model` at `provider`; no patterns permit everything. A model
-    is matched by its own name and by its name with the provider before it. `deployment` is empty for a deployment that
-    has its provider's name."""
+    """Returns whether the key's patterns allow `model` at `provider`; no patterns allow everything.
+
+    A model matches by its name, with or without the provider in front. `deployment` is empty for one with its
+    provider's name.
+    """
     if providers and not any(_matches(pattern, provider, deployment or provider) for pattern in providers):
         return False
     names = (model, f"{provider}/{model}")
@@ -23,9 +24,9 @@ def permits(
 
 
 def _matches(pattern: str, provider: str, deployment: str) -> bool:
-    """Returns whether a pattern of providers matches. Its wildcards stand for characters of a provider's name alone:
-    `openai*` must not open a deployment of another provider that somebody calls `openai-secret`. A deployment is
-    matched by its whole name, or by a pattern behind the slash of `provider/deployment`."""
+    """Wildcards match within a provider's name only: `openai*` must not open a deployment of another provider called
+    `openai-secret`. A deployment matches by its whole name, or by a pattern after the slash of `provider/deployment`.
+    """
     of_provider, slash, of_deployment = pattern.partition("/")
     if slash:
         return fnmatchcase(provider, of_provider) and fnmatchcase(deployment, of_deployment)

@@ -1,5 +1,3 @@
-"""Wire shapes of API keys: what a key may do and use, and how a body changes that (docs/access-control.md#keys)."""
-
 from __future__ import annotations
 
 import re
@@ -13,7 +11,7 @@ from core.keys.services import CHANGEABLE_FIELDS
 from core.models import NAME_CHARACTERS, ApiKey
 from core.rights.scopes import DESCRIPTIONS, SCOPES
 from core.wire.fields import MoneyField, NameListField
-from core.wire.serializers import BodySerializer
+from core.wire.serializers import BodySerializer, RowSerializer
 
 MAX_GRACE_SECONDS = 30 * 86_400
 MAX_ID = 2**63 - 1
@@ -22,7 +20,7 @@ MAX_METADATA, METADATA_NAME_CHARACTERS, METADATA_CHARACTERS = 16, 64, 512
 _METADATA_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
-def _budget(help_text: str) -> MoneyField:
+def budget_field(help_text: str) -> MoneyField:
     return MoneyField(
         required=False, allow_null=True, max_value=MAX_BUDGET_USD, help_text=f"{help_text} null for none."
     )
@@ -40,8 +38,6 @@ def _patterns(help_text: str) -> NameListField:
 
 
 class MetadataField(serializers.DictField):
-    """Metadata of a key: a small object whose values are texts."""
-
     child = serializers.CharField(max_length=METADATA_CHARACTERS, allow_blank=True, trim_whitespace=False)
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
@@ -57,7 +53,7 @@ class MetadataField(serializers.DictField):
         return found
 
 
-class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
+class ApiKeySerializer(RowSerializer[ApiKey]):
     monthly_budget_usd = MoneyField(read_only=True, max_value=MAX_BUDGET_USD, allow_null=True)
     total_budget_usd = MoneyField(read_only=True, max_value=MAX_BUDGET_USD, allow_null=True)
     allowed_models = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -72,7 +68,6 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
             "previous_expires_at", "monthly_budget_usd", "total_budget_usd", "rate_limit_rpm", "rate_limit_tpm",
             "max_concurrent_requests", "allowed_models", "allowed_providers", "metadata", "team_id",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class IssuedApiKeySerializer(ApiKeySerializer):
@@ -82,14 +77,13 @@ class IssuedApiKeySerializer(ApiKeySerializer):
 
     class Meta(ApiKeySerializer.Meta):
         fields = [*ApiKeySerializer.Meta.fields, "key"]
-        read_only_fields = fields
 
 
 class _KeyLimitsSerializer(BodySerializer):
     # There is no default, so that a change that omits the expiry keeps it.
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
-    monthly_budget_usd = _budget("Per calendar month, UTC;")
-    total_budget_usd = _budget("For as long as the key exists;")
+    monthly_budget_usd = budget_field("Per calendar month, UTC;")
+    total_budget_usd = budget_field("For as long as the key exists;")
     rate_limit_rpm = count_field("Requests per minute;")
     rate_limit_tpm = count_field("Tokens per minute;")
     max_concurrent_requests = count_field("Requests at the same time;", MAX_CONCURRENT_REQUESTS)

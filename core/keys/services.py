@@ -1,5 +1,3 @@
-"""API keys: how they are made, stored and looked up."""
-
 from __future__ import annotations
 
 import hashlib
@@ -43,7 +41,7 @@ _NO_TEAMS: Mapping[int, CallerLimits] = {}
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """A key as the gateway keeps it in memory. It is not revoked; it may have expired."""
+    """A key in the gateway's memory. It is not revoked, but may have expired."""
 
     id: int
     project_id: UUID
@@ -62,7 +60,6 @@ class KeyRecord:
 
     @property
     def is_restricted(self) -> bool:
-        """True if the key may not call every model of its project."""
         return bool(self.allowed_models or self.allowed_providers)
 
     def permits(self, provider: str, model: str, deployment: str = "") -> bool:
@@ -73,7 +70,6 @@ class KeyRecord:
 
 
 def hash_key(key: str | bytes) -> str:
-    """Returns the SHA-256 of a key, hexadecimal, for any text or bytes that a client sends."""
     raw = key if isinstance(key, bytes) else key.encode("utf-8", "surrogatepass")
     return hashlib.sha256(raw).hexdigest()
 
@@ -87,11 +83,10 @@ def issue_key(
     secret: str | None = None,
     **limits: Any,
 ) -> tuple[ApiKey, str]:
-    """Stores a new key of `project` and returns it with its plain text, which cannot be shown again. `limits` are
-    columns of `CHANGEABLE_FIELDS`; `secret` is the plain text of a key that clients have already.
+    """Stores a new key and returns it with its plain text, which cannot be shown again.
 
-    Raises ValidationError for an unknown scope, no scope at all, an expiry that has passed, an unknown team, and a
-    secret that could be guessed or that another key has.
+    `limits` are columns of `CHANGEABLE_FIELDS`; `secret` is the plain text of a key that clients already use. Raises
+    ValidationError for unknown or missing scopes, a past expiry, an unknown team, and a guessable or taken secret.
     """
     checked = _checked_scopes(scopes)
     _check_expiry(expires_at)
@@ -112,8 +107,6 @@ def issue_key(
 
 
 def change_key(key: ApiKey, values: Mapping[str, Any]) -> None:
-    """Changes columns of `CHANGEABLE_FIELDS`, within a transaction. Raises ValidationError for an expiry that has
-    passed, and for an unknown team."""
     _check_expiry(values.get("expires_at"))
     _check_team(key.project_id, values.get("team_id"))
     is_limited_anew = any(name in values and values[name] != getattr(key, name) for name in LIMIT_FIELDS)
@@ -125,8 +118,8 @@ def change_key(key: ApiKey, values: Mapping[str, Any]) -> None:
 
 
 def rotate_key(key: ApiKey, *, grace_seconds: int) -> str:
-    """Gives the key a new secret and returns it. The present one goes on for `grace_seconds`; one that was in its grace
-    ends. Raises ConflictError for a key that is revoked or has expired."""
+    """Returns the key's new secret. The present one keeps working for `grace_seconds`; one already in its grace ends.
+    Raises ConflictError for a revoked or expired key."""
     now = timezone.now()
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
         raise ConflictError("The key is revoked or has expired.", code="key_ended")
@@ -139,14 +132,13 @@ def rotate_key(key: ApiKey, *, grace_seconds: int) -> str:
 
 
 def replace_secret(key: ApiKey, secret: str) -> None:
-    """Gives the key this secret; the present one ends. Raises ValidationError as `issue_key` does."""
     key.key_hash, key.prefix = hash_key(_checked_secret(secret)), secret[:VISIBLE_CHARACTERS]
     key.previous_key_hash = key.previous_expires_at = None
     key.save(update_fields=["key_hash", "prefix", "previous_key_hash", "previous_expires_at"])
 
 
 def revoke_key(key: ApiKey) -> None:
-    """Revokes a key. Revoking twice keeps the first time."""
+    """Revoking twice keeps the first time."""
     if key.revoked_at is None:
         key.revoked_at = timezone.now()
         # The row is saved, not updated by a query: the gateway listens to the signal and forgets the key.
@@ -154,23 +146,24 @@ def revoke_key(key: ApiKey) -> None:
 
 
 def find_key(key_hash: str) -> KeyRecord | None:
-    """Returns the key with this hash, or None when it is unknown or revoked, and when a rotation has ended it. One
-    query, equally fast for all."""
+    """Returns None for an unknown or revoked key, and for a secret that a rotation has ended. One query, equally fast
+    for all."""
     named = Q(key_hash=key_hash) | Q(previous_key_hash=key_hash)
     row = ApiKey.objects.filter(named, revoked_at=None).first()
     return None if row is None else next((record for record in _records(row) if record.key_hash == key_hash), None)
 
 
 def team_limits(project_id: UUID) -> Mapping[int, CallerLimits]:
-    """Returns the limits of the project's teams by id; a team without any is left out."""
     rows = Team.objects.for_project(project_id)
     return {row.pk: limits for row in rows if (limits := limits_of(row)) is not None}
 
 
 def project_keys(project_id: UUID, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> list[KeyRecord]:
-    """Returns every key of the project that is not revoked, expired ones too. Empty for an unknown project. A key that
-    was rotated is there twice, once for each secret, until its grace is over. `teams` are those of `team_limits`, whose
-    objects the keys of a team share."""
+    """Returns the project's unrevoked keys, including expired ones; empty for an unknown project.
+
+    A rotated key appears twice, once per secret, until its grace is over. `teams` are those of `team_limits`; keys of a
+    team share its object.
+    """
     rows = ApiKey.objects.for_project(project_id).filter(revoked_at=None)
     return [record for row in rows for record in _records(row, teams)]
 
@@ -192,7 +185,6 @@ def key_record(row: ApiKey, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> Ke
 
 
 def _records(row: ApiKey, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> list[KeyRecord]:
-    """Returns the key once for each of its secrets."""
     record = key_record(row, teams)
     ends = row.previous_expires_at
     if row.previous_key_hash is None or ends is None or ends <= timezone.now():
@@ -202,7 +194,6 @@ def _records(row: ApiKey, teams: Mapping[int, CallerLimits] = _NO_TEAMS) -> list
 
 
 def limits_of(row: Limited) -> CallerLimits | None:
-    """Returns the limits of a key or a team; None where it has none."""
     changed_at = row.limits_changed_at
     limits = CallerLimits(
         requests_per_minute=row.rate_limit_rpm,
@@ -220,7 +211,7 @@ def _new_secret() -> str:
 
 
 def _checked_secret(secret: str) -> str:
-    """Returns a secret that was not made here. Its hash is fast, so that it has to be long."""
+    """A secret made elsewhere must be long, because its hash is fast."""
     if len(secret) < MIN_SECRET_CHARACTERS or any(not "!" <= character <= "~" for character in secret):
         raise ValidationError.of_field(
             "secret", f"Must have at least {MIN_SECRET_CHARACTERS} visible ASCII characters."
@@ -237,8 +228,7 @@ def _check_expiry(expires_at: datetime | None) -> None:
 
 
 def _check_team(project_id: UUID, team_id: int | None) -> None:
-    """Raises ValidationError for a team that the project does not have. A team that it has stays until the end of the
-    transaction."""
+    """Raises ValidationError for a team that the project does not have. The team stays until the transaction ends."""
     if team_id is not None and not Team.objects.for_project(project_id).select_for_update().filter(pk=team_id).exists():
         raise ValidationError.of_field("team_id", "This project has no such team.")
 

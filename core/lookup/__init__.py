@@ -1,1 +1,0 @@
-"""Finds what an id names."""

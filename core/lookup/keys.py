@@ -1,5 +1,3 @@
-"""Finds API keys by the beginning that lists show of them, and by their name."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +15,6 @@ _MAX_KEYS = 20
 
 @finds(Kind.API_KEY, Right.ADMINISTER)
 def find_keys(project_id: UUID, text: str) -> Sequence[Match]:
-    """Returns the keys of this name, or with the beginning of `text`, which may be a whole key."""
     named = Q(name=text)
     if text.startswith(KEY_PREFIX) and len(text) >= VISIBLE_CHARACTERS:
         named |= Q(prefix=text[:VISIBLE_CHARACTERS])

@@ -1,5 +1,3 @@
-"""Finds what an id names. Each app registers how its kinds of records are found, so that one question asks all."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
@@ -24,8 +22,6 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A record: `id` is what its page and the API call it, `label` what people do."""
-
     kind: Kind
     id: str
     label: str
@@ -40,8 +36,8 @@ MAX_CHARACTERS = 1024
 
 
 def finds(kind: Kind, right: Right = Right.READ) -> Callable[[FinderType], FinderType]:
-    """A decorator of the function `(project_id, text)` that returns the records of a kind with this id or name, for
-    whoever has the right. Raises ValueError for a kind that another function finds."""
+    """Decorates `(project_id, text)`, which finds a kind's records by id or name for callers with `right`. Raises
+    ValueError for a kind that another function finds."""
 
     def register(finder: FinderType) -> FinderType:
         if _finders.setdefault(kind, (finder, right))[0] is not finder:
@@ -54,8 +50,6 @@ def finds(kind: Kind, right: Right = Right.READ) -> Callable[[FinderType], Finde
 def look_up(
     project_id: UUID, text: str, rights: Collection[Right], kinds: Collection[Kind] = tuple(Kind)
 ) -> Sequence[Match]:
-    """Returns the records of the project that the text names, of those `kinds` for which there is a right. Raises what
-    the finders' stores do."""
     finders = [_finders[kind] for kind in Kind if kind in _finders and kind in kinds]
     return [match for find, right in finders if right in rights for match in find(project_id, text)]
 

@@ -1,5 +1,3 @@
-"""The first project and its key, which has to be shown to a person once."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,10 +14,10 @@ _PROJECT_NAME = "default"
 
 
 def show_first_key(show: Callable[[BootstrappedProject], bool]) -> None:
-    """Makes the first project when there is none, and passes its key to `show`, which returns whether it could be read.
+    """Makes the first project if there is none, and passes its key to `show`, which returns whether it could be read.
 
-    A key that was not shown, because the process died before, is revoked and replaced. An installation lock is held
-    until the key has been shown.
+    A key that was not shown, because the process died first, is revoked and replaced. Holds an installation lock until
+    the key has been shown.
     """
     if not Project.objects.exists():
         made = _make()

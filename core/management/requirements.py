@@ -1,5 +1,3 @@
-"""Clear errors for commands that need a migrated database, and a project in it."""
-
 from __future__ import annotations
 
 from django.core.management.base import CommandError
@@ -19,7 +17,6 @@ def require_tables() -> None:
 
 
 def require_project(named: str) -> Project:
-    """Returns the project with this id or name."""
     require_tables()
     project = find_project(named)
     if project is None:

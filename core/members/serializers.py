@@ -1,5 +1,3 @@
-"""Wire shapes of members."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +6,7 @@ from rest_framework import serializers
 
 from core.models import Membership
 from core.roles import Role
-from core.wire.serializers import BodySerializer
+from core.wire.serializers import BodySerializer, RowSerializer
 
 
 class RoleField(serializers.ChoiceField):
@@ -19,13 +17,12 @@ class RoleField(serializers.ChoiceField):
         return Role(super().to_internal_value(data))
 
 
-class MemberSerializer(serializers.ModelSerializer[Membership]):
+class MemberSerializer(RowSerializer[Membership]):
     username = serializers.CharField(source="user.username", read_only=True)
 
     class Meta:
         model = Membership
         fields = ["id", "username", "role", "created_by", "created_at"]
-        read_only_fields = fields
 
 
 class NewMemberSerializer(BodySerializer):

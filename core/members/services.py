@@ -1,5 +1,3 @@
-"""Changes of a project's members: people are added, given another role, and removed."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -16,7 +14,7 @@ _LAST = "This is the project's last administrator. Make somebody else one first.
 
 
 def add_member(*, project_id: UUID, username: str, role: Role, actor: str) -> Membership:
-    """Adds a member. Raises ValidationError when no staff account has the name, and ConflictError for a member."""
+    """Raises ValidationError if no staff account has the name, and ConflictError for an existing member."""
     user = get_user_model().objects.filter(username=username, is_staff=True, is_active=True).first()
     if user is None:
         raise ValidationError(f"username: {_NOBODY}", details={"username": [_NOBODY]})
@@ -29,8 +27,8 @@ def add_member(*, project_id: UUID, username: str, role: Role, actor: str) -> Me
 
 
 def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: bool = False) -> Membership:
-    """Changes a member's role. Raises NotFoundError, and ConflictError when no administrator would be left in the
-    project, or when the person's groups at a sign-in provider give a higher role.
+    """Raises NotFoundError, and ConflictError if the project would lose its last administrator or if the person's
+    groups at a sign-in provider give a higher role.
 
     With `is_superuser` the caller can administer the project without being a member.
     """
@@ -48,7 +46,6 @@ def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: b
 
 
 def remove_member(*, project_id: UUID, member_id: int, is_superuser: bool = False) -> None:
-    """Removes a member; of one whose groups give a role too, that remains. Raises as `change_role` does."""
     with transaction.atomic():
         row = _locked(project_id, member_id)
         if row.group_role and not row.given_role:

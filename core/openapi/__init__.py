@@ -1,5 +1,3 @@
-"""The OpenAPI description of views: `from core.openapi import operation`."""
-
 from __future__ import annotations
 
 from core.openapi.operations import JSON, PAGE, operation, page_parameters, query_of, requires_body

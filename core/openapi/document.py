@@ -1,5 +1,3 @@
-"""The parts that the OpenAPI document has once: security schemes, shared headers, and tags in reading order."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -78,12 +76,10 @@ _TAGS = {
 
 
 def operations_of(document: dict[str, Any]) -> list[str]:
-    """Returns the ids of all operations."""
     return [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
 
 
 def finish(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's last hook, which completes the document."""
     components = result.setdefault("components", {})
     components["securitySchemes"] = _SCHEMES
     components["headers"] = _HEADERS

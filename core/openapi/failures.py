@@ -1,5 +1,3 @@
-"""The failure responses of management calls, by status."""
-
 from __future__ import annotations
 
 from functools import cache

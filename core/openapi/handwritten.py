@@ -1,5 +1,3 @@
-"""The handwritten parts of the OpenAPI document, for operations that no Django view serves."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +12,6 @@ from core.openapi.shapes import any_of
 def failures(
     statuses: Iterable[int], descriptions: Mapping[int, str], shapes: tuple[Any, ...] = (ErrorBody,)
 ) -> dict[str, Any]:
-    """Returns the failures by status. `descriptions` replace those that all management calls share, and `shapes` are
-    the forms that an error body may have."""
     return {
         str(status): {
             "description": descriptions.get(status) or ERRORS[status],
@@ -27,7 +23,6 @@ def failures(
 
 
 def optional_parameter(name: str, description: str, place: str = "header", **schema: Any) -> dict[str, Any]:
-    """Returns a text in a header, or in the query as `place` says; `schema` has what else is known of it."""
     return {
         "name": name,
         "in": place,

@@ -34,7 +34,7 @@ _SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
 
 @dataclass(frozen=True)
 class Query:
-    """The query parameters of an operation; with `is_list` the view's filters belong to them."""
+    """An operation's query parameters; `is_list` adds the view's filters."""
 
     names: frozenset[str]
     is_list: bool
@@ -70,9 +70,12 @@ def operation(
     media_type: str = JSON,
     description: str | None = None,
 ) -> Callable[[Handler], Handler]:
-    """Describes an action; it stands above REST framework's `@action`, if there is one. `page` is the shape of a result
-    of a list, `page_fields` the list's further fields; `also` are further successes by status and media type. A `body`
-    that is no JSON is its shape by its media type. Without `description` the action's docstring is shown."""
+    """Describes an action; goes above REST framework's `@action`.
+
+    `page` is the shape of a list's results, `page_fields` the list's further fields, `also` further successes by
+    (status, media type). A `body` other than JSON is its shape by media type. Without `description` the action's
+    docstring is shown.
+    """
     answer_shape = _page(page, page_fields or {}) if page is not None else answer
     statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {
@@ -100,14 +103,13 @@ def operation(
 
 
 def query_of(handler: Any) -> Query | None:
-    """Returns the query parameters of an operation beside a list's filters; None for a handler that is no operation."""
     found: Query | None = getattr(handler, "query", None)
     return found
 
 
 def requires_body(handler: Any, method: str) -> bool:
-    """Returns whether an empty body is refused. PUT and PATCH have to say what they write; a POST whose fields may all
-    be left out means the same with no body as with `{}`."""
+    """Returns whether an empty body is refused. PUT and PATCH must say what they write; a POST with only optional
+    fields takes no body as `{}`."""
     shape = getattr(handler, "body", None)
     if shape is None or isinstance(shape, Mapping):
         return shape is not None
@@ -120,7 +122,6 @@ def _is_needed(shape: type[serializers.Serializer[Any]]) -> bool:
 
 
 def _names(shape: Shape) -> Iterable[str]:
-    """Returns the names of query parameters; path parameters are left out."""
     return shape().fields if _is_serializer(shape) else ()
 
 
@@ -131,7 +132,6 @@ def _is_serializer(shape: Shape) -> bool:
 
 
 def _known(shape: Shape) -> Shape:
-    """Returns the form of a shape that the OpenAPI generator knows: a serializer or a schema."""
     return shape if shape is None or isinstance(shape, dict) or _is_serializer(shape) else reference(shape)
 
 

@@ -1,5 +1,3 @@
-"""The parts of every call that the generator cannot read from a view: credentials, tags, and which GET is a list."""
-
 from __future__ import annotations
 
 import inspect
@@ -17,20 +15,16 @@ _ANYTHING_OR_NULL: list[dict[str, Any]] = [{}, {"type": "null"}]
 
 
 class ManagementSchema(AutoSchema):
-    """REST framework's DEFAULT_SCHEMA_CLASS."""
-
     _is_answering = False
 
     def get_auth(self) -> list[dict[str, Any]]:
         return MANAGEMENT_SECURITY
 
     def get_tags(self) -> list[str]:
-        """Returns the first word of the path behind `api/llm/` as the tag; `prompts/rollouts` has a tag of its own."""
         words = [word for word in self._tokenize_path() if word != "llm"]
         return [_TAGS.get(tuple(words[:2]), words[0])]
 
     def get_description(self, *_: Any) -> str:
-        """Returns the docstring of the action. That of its class is for readers of the code."""
         return inspect.getdoc(self._action()) or ""
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:

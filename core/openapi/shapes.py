@@ -1,5 +1,3 @@
-"""Typed dictionaries as schemas of answers without a serializer; their names become components of the document."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,20 +10,25 @@ _shapes: dict[Any, None] = {}
 
 
 def reference(shape: Any) -> dict[str, Any]:
-    """Returns the schema of a typed dictionary, a struct, or any type made of them."""
     _shapes[shape] = None
     schemas, _ = msgspec.json.schema_components([shape], ref_template=_REF)
-    return dict(schemas[0])
+    return dict(_with_money(schemas[0]))
+
+
+def _with_money(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        if schema.get("format") == "decimal":
+            return {"type": "number"}
+        return {name: _with_money(value) for name, value in schema.items()}
+    return [_with_money(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def any_of(*shapes: Any) -> dict[str, Any]:
-    """Returns the schema of one of several shapes, of which a type can hold one typed dictionary at most."""
     schemas = [reference(shape) for shape in shapes]
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Returns the envelope of a list around the schema of one result; `more` are further fields of the list."""
     link: dict[str, Any] = {"type": ["string", "null"], "format": "uri"}
     properties: dict[str, Any] = {
         "count": {"type": "integer", "minimum": 0, "description": "Of all pages."},
@@ -38,8 +41,7 @@ def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def add_shapes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's hook that adds a component for every shape that was referred to."""
-    components = msgspec.json.schema_components(list(_shapes), ref_template=_REF)[1]
+    components = _with_money(msgspec.json.schema_components(list(_shapes), ref_template=_REF)[1])
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     doubled = sorted(set(schemas) & set(components))
     if doubled:

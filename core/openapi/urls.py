@@ -1,5 +1,3 @@
-"""The URLs of the OpenAPI document, below `api/`."""
-
 from __future__ import annotations
 
 from django.urls import path

@@ -1,5 +1,3 @@
-"""The OpenAPI document and the two pages that show it. They are public, as the product's manual is."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -33,7 +31,6 @@ _LOGO, _BLANK = b"https://cdn.redoc.ly/redoc/logo-mini.svg", b"data:image/gif;ba
 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    """Returns the document, made once a process, because it depends on the code alone."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # of the package
     made: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return made
@@ -55,7 +52,6 @@ def _redoc_script() -> bytes:
 
 
 def redoc_script(request: HttpRequest) -> HttpResponse:
-    """Returns Redoc's script without the address of another host."""
     headers = {"Cache-Control": "max-age=3600"}
     return HttpResponse(_redoc_script(), content_type="text/javascript; charset=utf-8", headers=headers)
 

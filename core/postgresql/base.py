@@ -1,5 +1,3 @@
-"""The connection to PostgreSQL."""
-
 from __future__ import annotations
 
 from django.db.backends.postgresql import base
@@ -8,9 +6,9 @@ from django.db.backends.postgresql import base
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that counts as usable only while its server takes writes.
 
-    After a failover, behind a pooler or an address that stays, an open connection may lead to a replica: it would read
-    what was true a while ago, and refuse to write for as long as it lives. Django asks `is_usable` when a connection is
-    taken up again; a new one is opened instead, and `target_session_attrs` makes libpq look for a server that writes.
+    After a failover behind a pooler or a fixed address, an open connection may lead to a replica: it reads stale data
+    and can never write. Django calls `is_usable` when it reuses a connection; it opens a new one instead, and
+    `target_session_attrs` makes libpq look for a server that writes.
     """
 
     def is_usable(self) -> bool:

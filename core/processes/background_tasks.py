@@ -1,5 +1,5 @@
-"""Keeps the background work of a process going. A failure is logged with its traceback, counted for the host's monitor,
-and followed by another run after a pause, which grows from a quarter of a second to four seconds."""
+"""Keeps a process's background work running. A failure is logged with its traceback, counted for the host's monitor,
+and retried after a pause that grows from a quarter of a second to four seconds."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ _ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class Failures(msgspec.Struct):
-    """The failures of one task in one process: `count` since the start of the process, the latest one with an exception
-    of the class `error`, `in_a_row` since it last succeeded. `alarming` is when, in Unix time, the latest one was that
-    somebody should look at."""
+    """Failures of one task in one process: `count` since the start, `in_a_row` since the last success, `error` the
+    class of the latest exception.
+
+    `alarming` is the Unix time of the latest failure that somebody should look at.
+    """
 
     count: int = 0
     in_a_row: int = 0
@@ -41,26 +43,28 @@ class Failures(msgspec.Struct):
 
 
 def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
-    """Starts `work()` as a task of the running loop, and again whenever it fails, until the task is cancelled or the
-    work returns. A CancelledError that nobody asked the task for is a failure too."""
+    """Runs `work()` as a task and restarts it whenever it fails, until it is cancelled or returns.
+
+    A CancelledError that nobody requested counts as a failure.
+    """
     return asyncio.get_running_loop().create_task(_keep_running(name, work), name=name)
 
 
 def keep_thread_running(name: str, work: Callable[[], None]) -> threading.Thread:
-    """Starts `work()` in a daemon thread, and again whenever it fails, until it returns."""
+    """Runs `work()` in a daemon thread and restarts it whenever it fails, until it returns."""
     thread = threading.Thread(target=_keep_thread_running, args=(name, work), name=name, daemon=True)
     thread.start()
     return thread
 
 
 def watch(task: asyncio.Task[Any]) -> None:
-    """Logs and counts the failure of a task that nobody waits for and that is not begun again."""
     task.add_done_callback(_note_end)
 
 
 def note_run(name: str, error: BaseException | None) -> None:
-    """Counts a run of a periodic task, which whoever runs it logs. Three failures in a row are alarming, until a run
-    succeeds."""
+    """Counts a run of a periodic task; the caller logs it. Three failures in a row are alarming, until a run
+    succeeds.
+    """
     if error is None:
         _tally.clear(name)
     else:
@@ -68,7 +72,6 @@ def note_run(name: str, error: BaseException | None) -> None:
 
 
 def failures_of_host() -> dict[str, Failures]:
-    """Returns the failures of all living processes of this host by the name of the task."""
     found: dict[str, Failures] = {}
     for notice in read_notices(notices_dir(), _NOTICE_PREFIX):
         for name, one in _decoder.decode(notice.message).items():
@@ -108,8 +111,6 @@ def _keep_thread_running(name: str, work: Callable[[], None]) -> None:
 
 
 class _Pauses:
-    """The pauses between the runs of one task; `next` is the number of seconds before the next run."""
-
     def __init__(self) -> None:
         self.next = 0.0
         self._began = 0.0
@@ -118,15 +119,12 @@ class _Pauses:
         self._began = time.monotonic()
 
     def failed(self) -> float:
-        """Notes the end of a run, and returns the next pause."""
         was_stable = time.monotonic() - self._began > _STABLE_SECONDS
         self.next = _FIRST_PAUSE_SECONDS if was_stable or not self.next else min(2 * self.next, _MAX_PAUSE_SECONDS)
         return self.next
 
 
 class _Tally:
-    """The failures in this process, and their notice, which is made with the first of them."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failures: dict[str, Failures] = {}
@@ -141,7 +139,6 @@ class _Tally:
             self._publish()
 
     def clear(self, name: str) -> None:
-        """Notes that a task has succeeded."""
         with self._lock:
             known = self._failures.get(name)
             if known is not None and known.in_a_row:

@@ -1,5 +1,3 @@
-"""Work on the SQL database for the event loop, which must not block."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,7 +10,7 @@ T = TypeVar("T")
 
 
 async def in_database_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Returns what `work` returns, run in a thread of the loop's own. Before and after it the thread lets go of a
-    connection that is broken or old, or that a pool has lent."""
+    """Runs `work` in a thread of the event loop. Before and after, the thread drops a connection that is broken, old or
+    lent by a pool."""
     found: T = await database_sync_to_async(work, thread_sensitive=False)(*args, **options)
     return found

@@ -1,5 +1,3 @@
-"""Draining: a process that is about to stop still serves requests, and asks load balancers to send no more."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,10 +13,10 @@ logger = logging.getLogger("core.draining")
 
 
 class Drain:
-    """The draining state of one process. `begin` may be called repeatedly and from a signal handler.
+    """`begin` may be called repeatedly and from a signal handler.
 
-    `is_supervised` says that whoever sends SIGTERM to this process has waited until load balancers leave the host out,
-    so that the process does not wait once more.
+    With `is_supervised`, the sender of SIGTERM has already waited for load balancers, so the process does not wait
+    again.
     """
 
     def __init__(self) -> None:
@@ -37,13 +35,11 @@ class Drain:
                 listener()
 
     def on_begin(self, listener: Callable[[], None]) -> None:
-        """Registers `listener`, which is called once when draining begins."""
         self._listeners.append(listener)
         if self.is_on:
             listener()
 
     def seconds_left(self, seconds: float) -> float:
-        """Returns the seconds until draining has been on for `seconds`."""
         return seconds if self._since is None else max(self._since + seconds - time.monotonic(), 0.0)
 
 
@@ -51,8 +47,8 @@ draining = Drain()
 
 
 def delay_termination(drain: Drain, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-    """Makes SIGTERM begin draining first, and call the server's own handler after `seconds`, or at once for a second
-    SIGTERM and in a supervised process. Has no effect where no server of this process handles the signal."""
+    """On SIGTERM, begins draining and calls the server's own handler after `seconds`; at once for a second SIGTERM or
+    in a supervised process. Does nothing if no server of this process handles the signal."""
     handler: Any = signal.getsignal(signal.SIGTERM)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return

@@ -1,10 +1,12 @@
 """Installation locks: one process at a time among all that share a SQL database, for migrations and first steps.
 
-On PostgreSQL it is an advisory lock of a transaction, on a connection of its own: the server releases it however its
-holder ends, and it works through a pooler that lends connections by transaction. Only the holder has a transaction
-open, so that many hosts that wait leave a small pool to the one that migrates. On SQLite, whose users are all on one
-machine, it is a lock on a file beside the database, which the kernel releases. Neither has a time limit or reads a
-clock, so a migration may take hours.
+On PostgreSQL: an advisory lock of a transaction, on its own connection. The server releases it however its holder ends,
+and it works through transaction poolers. Only the holder has a transaction open, so many waiting hosts leave a small
+pool to the one that migrates.
+
+On SQLite, whose users share one machine: a lock on a file beside the database, which the kernel releases.
+
+Neither has a time limit or reads a clock, so a migration may take hours.
 """
 
 from __future__ import annotations
@@ -46,15 +48,14 @@ _NAME_BYTES = 63
 
 
 def this_process() -> str:
-    """Returns host and process id, as they appear in the logs of waiting processes."""
     return f"{socket.gethostname()} process {os.getpid()}"
 
 
 @contextmanager
 def installation_lock(name: str, *, using: str = "default") -> Iterator[None]:
-    """Waits until the lock of this name is free; one log line names its holder.
+    """Waits until the named lock is free; one log line names its holder.
 
-    Raises django.db.Error when the database does not answer.
+    Raises django.db.Error if the database does not answer.
     """
     with _lock_of(connections[using], name):
         yield

@@ -1,7 +1,7 @@
-"""The interface between apps and monitoring: metrics, and alarms that a person has to act on.
+"""The interface between apps and monitoring: metrics, and alarms that need a person.
 
-An app describes its subjects (`Subject`); `config.monitor` asks them in the background, so that `ask` may be slow, and
-shows the latest answers. Names of metrics begin with `PREFIX`.
+Apps describe `Subject`s. `config.monitor` calls their `ask` in the background, so it may be slow, and shows the latest
+answers. Metric names begin with `PREFIX`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import msgspec
 from django.db import connection
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from core.encryption.fernet import UndecryptableError, decrypt
+from core.encryption.fernet import UndecryptableSecretError, decrypt
 from core.encryption.rotation import models_with_secrets
 from core.processes.background_tasks import failures_of_host
 
 PREFIX = "prompt_gateway_"
+
+# Where a subject looks, which may keep it waiting.
+ON_DISK, IN_DATABASE = "disk", "database"
 
 Found = Mapping[str, Any]
 Values = Iterable[tuple[tuple[str, ...], float]]
@@ -31,7 +34,7 @@ _TASK_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Alarm:
-    """A condition that a person has to act on while it holds.
+    """A condition that needs a person while it holds.
 
     Operators are notified after `after` seconds. With `is_shared` every host sees the condition, and one of them
     notifies.
@@ -54,14 +57,15 @@ def no_alarms(_: Found) -> Iterable[Alarm]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject of monitoring. `ask` returns plain JSON and may raise; it is called again `seconds` later. `metrics`
-    and `alarms` read its result in another process, or in a later run of this one."""
+    """`ask` returns plain JSON and may raise; it is called again `seconds` later, in turn with the subjects that have
+    the same `looks`. `metrics` and `alarms` read its result in another process, or in a later run of this one."""
 
     name: str
     ask: Callable[[], dict[str, Any]]
     seconds: float
     metrics: Callable[[Found], Iterable[Metric]] = no_metrics
     alarms: Callable[[Found], Iterable[Alarm]] = no_alarms
+    looks: str = ""
 
 
 def gauge(name: str, text: str, labels: Iterable[str] = (), values: Values = ()) -> Metric:
@@ -81,26 +85,18 @@ def _filled(family: Any, values: Values) -> Metric:
 
 
 def ping_database() -> None:
-    """Raises Django's exception while the database is unreachable."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    finally:
-        connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
 
 
 def _unreadable_secrets() -> dict[str, Any]:
-    """Returns the number of stored secrets that no configured key reads, by model."""
     counts: dict[str, int] = {}
-    try:
-        for model in models_with_secrets():
-            counts[model._meta.model_name or ""] = sum(
-                1
-                for row in model._default_manager.values_list(*_fields(model))[:_MAX_SECRETS]
-                if not all(_is_readable(token) for token in row)
-            )
-    finally:
-        connection.close()
+    for model in models_with_secrets():
+        counts[model._meta.model_name or ""] = sum(
+            1
+            for row in model._default_manager.values_list(*_fields(model))[:_MAX_SECRETS]
+            if not all(_is_readable(token) for token in row)
+        )
     return {"unreadable": counts}
 
 
@@ -112,7 +108,7 @@ def _fields(model: Any) -> tuple[str, ...]:
 def _is_readable(token: str) -> bool:
     try:
         return not token or bool(decrypt(token)) or True
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return False
 
 
@@ -137,7 +133,6 @@ def _secret_alarms(found: Found) -> Iterable[Alarm]:
 
 
 def _task_failures() -> dict[str, Any]:
-    """Returns the failures of background tasks of all processes of this host by the name of the task."""
     return {name: msgspec.to_builtins(failures) for name, failures in failures_of_host().items()}
 
 
@@ -157,5 +152,5 @@ def _task_alarms(found: Found) -> Iterable[Alarm]:
             yield Alarm("background_task_failed", text, name)
 
 
-TASKS = Subject("tasks", _task_failures, 1.0, _task_metrics, _task_alarms)
-SECRETS = Subject("secrets", _unreadable_secrets, 60.0, _secret_metrics, _secret_alarms)
+TASKS = Subject("tasks", _task_failures, 5.0, _task_metrics, _task_alarms, ON_DISK)
+SECRETS = Subject("secrets", _unreadable_secrets, 60.0, _secret_metrics, _secret_alarms, IN_DATABASE)

@@ -1,7 +1,7 @@
-"""Notices: small messages between the processes of one host, each in a file that outlives its writer.
+"""Notices: small messages between processes of one host, each in a file that outlives its writer.
 
-A notice is a file of fixed size whose blocks are allocated when it is made, so that it can be replaced while the disk
-is full. Its writer holds a lock on it, by which readers tell living writers from dead ones.
+A file has a fixed size and preallocated blocks, so it can be replaced while the disk is full. Its writer holds a lock
+on it, which tells readers whether the writer lives.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _READS = 3
 
 
 class NoticeWriter:
-    """The writer of one notice. Neither `put`, which replaces the message, nor the constructor raises on a full
-    disk."""
+    """Neither `put`, which replaces the message, nor the constructor raises on a full disk."""
 
     def __init__(self, folder: Path, name: str, *, max_bytes: int) -> None:
         self._path = folder / f"{name}{_ENDING}"
@@ -37,7 +36,6 @@ class NoticeWriter:
         self._failed = False
 
     def put(self, message: bytes) -> None:
-        """Replaces the message. A message that is too long is dropped, and the previous one stays."""
         if self._fd < 0:
             self._open()
         if self._fd < 0 or len(message) > self._max_bytes:
@@ -46,7 +44,6 @@ class NoticeWriter:
             os.pwrite(self._fd, _HEADER.pack(_MAGIC, len(message), crc32(message)) + message, 0)
 
     def close(self) -> None:
-        """Removes the notice."""
         if self._fd >= 0:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
@@ -75,27 +72,22 @@ class NoticeWriter:
 
 
 def notices_dir() -> Path:
-    """Returns the folder of the notices by which the host's monitor and its processes know of each other."""
     folder: Path = settings.RUN_DIR / "notices"
     return folder
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A notice as it was read; `is_alive` says whether its writer still runs."""
-
     name: str
     message: bytes
     is_alive: bool
 
 
 def read_notice(folder: Path, name: str) -> Notice | None:
-    """Returns the notice, or None when there is none or its content is incomplete."""
     return _read(folder / f"{name}{_ENDING}")
 
 
 def read_notices(folder: Path, prefix: str) -> list[Notice]:
-    """Returns the notices of living processes and removes those of dead ones."""
     found: list[Notice] = []
     for path in sorted(folder.glob(f"{prefix}*{_ENDING}")):
         notice = _read(path)
@@ -119,7 +111,7 @@ def _read(path: Path) -> Notice | None:
 
 
 def _message(fd: int) -> bytes | None:
-    """Returns the message of a file, read again when its checksum fails because it was being replaced."""
+    """Reads again if the checksum fails, because the message was being replaced."""
     for _ in range(_READS):
         content = os.pread(fd, os.fstat(fd).st_size, 0)
         if len(content) < _HEADER.size:

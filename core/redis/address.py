@@ -36,9 +36,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A Redis as its URL names it. `hosts` has Sentinels or nodes of a cluster, and is empty for one server; `primary`
-    is the name by which Sentinels know it. `options` and `sentinel_options` are redis-py's for connections, without
-    hosts; both have `ssl`."""
+    """`hosts` are Sentinels or nodes of a cluster, empty for one server; `primary` is the name by which Sentinels know
+    it.
+
+    `options` and `sentinel_options` are redis-py's for connections, without hosts; both have `ssl`.
+    """
 
     url: str
     mode: Mode
@@ -54,7 +56,7 @@ class Address:
 
 @lru_cache(maxsize=16)
 def parse(url: str) -> Address:
-    """Returns the address. Raises ValueError, whose message quotes nothing of the URL: it may hold a password."""
+    """Raises ValueError whose message quotes nothing of the URL, which may hold a password."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -99,8 +101,6 @@ def _host(text: str, default: int) -> tuple[str, int]:
 
 
 def _options(url: str, kind: str) -> Mapping[str, Any]:
-    """Returns the options of an address of one host without that host. Raises ValueError for what redis-py does not
-    take."""
     parts = urlsplit(url)
     try:
         is_one = parts.port is None or bool(parts.hostname)

@@ -17,21 +17,17 @@ _VERIFICATION = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Celery's `broker_url`, `broker_transport_options` and `broker_use_ssl`."""
-
     url: str
     transport_options: Mapping[str, Any] = field(default_factory=dict)
     use_ssl: Mapping[str, Any] | None = None
 
 
 def check_broker(url: str) -> None:
-    """Raises ValueError for an address that no broker can have. The message quotes nothing of it."""
     if parse(url).mode is Mode.CLUSTER:
         raise ValueError("expected a Redis that is no cluster, because Celery cannot use one")
 
 
 def broker(url: str) -> Broker:
-    """Returns Celery's settings for the Redis at this address, which `check_broker` has let pass."""
     address = parse(url)
     if "path" in address.options:
         # The socket's database is named by another option there.
@@ -53,6 +49,6 @@ def _sentinels(address: Address, database: int) -> str:
 
 
 def _tls(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the options of TLS. Without any, kombu would trust every certificate."""
+    """Without any TLS options, kombu would trust every certificate."""
     given = {name: value for name, value in options.items() if name.startswith("ssl_")}
     return {**given, "ssl_cert_reqs": _VERIFICATION[given.get("ssl_cert_reqs", "required")]}

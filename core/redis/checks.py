@@ -1,5 +1,5 @@
-"""What makes a Redis unfit, before anything is counted there: another kind of server than its address says, a replica,
-a user that may not do what is needed, keys that are dropped."""
+"""What makes a Redis unfit, checked before anything is counted there: the wrong kind of server, a replica, a user
+without the needed permissions, keys that are evicted."""
 
 from __future__ import annotations
 
@@ -113,13 +113,12 @@ OF_BROKERS: tuple[tuple[str, ...], ...] = (
 
 
 def name_of(words: tuple[str, ...]) -> str:
-    """Returns the name of a command as an ACL has it, in capital letters: `CLUSTER|SLOTS`."""
     return "|".join(words[:2]) if words[0] in ("CLUSTER", "SCRIPT") else words[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a Redis. With `is_lasting`, limits or counts would be wrong, and waiting does not help."""
+    """With `is_lasting`, limits or counts would be wrong, and waiting does not help."""
 
     message: str
     is_lasting: bool = True
@@ -127,15 +126,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at a Redis has found; `clock` is its Unix time in seconds, None if it did not answer."""
+    """`clock` is the server's Unix time in seconds, None without an answer."""
 
     faults: Sequence[Fault]
     clock: float | None = None
 
 
 def look_at(url: str, *, is_broker: bool, is_limiter: bool = True) -> Found:
-    """Looks at all primaries of the Redis at this address. `is_broker` and `is_limiter` say what it is used for:
-    Celery's tasks, and everything else."""
+    """Looks at all primaries. `is_broker` and `is_limiter` say what they are used for: Celery's tasks, and everything
+    else."""
     address = parse(url)
     if address.mode is Mode.SENTINEL and (fault := _fault_of_sentinels(address)):
         return Found([fault])
@@ -189,8 +188,11 @@ def _faults_of(primary: redis.Redis, address: Address, *, is_broker: bool, is_li
 
 
 def _refused(primary: redis.Redis, commands: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns the commands that the user may not run on these keys and channels. None is run: Redis asks the ACL when
-    it queues them in a MULTI, before it asks anything else, and runs no MULTI that had an invalid command."""
+    """Returns the commands that the user may not run on these keys and channels.
+
+    Runs none: Redis checks the ACL first when it queues a command in MULTI, and runs no MULTI that had an invalid
+    command.
+    """
     connection: Any = primary.connection_pool.get_connection()
     refused = []
     try:
@@ -218,7 +220,6 @@ def _away(error: BaseException, address: Address) -> Fault:
 
 
 def _fault_of_sentinels(address: Address) -> Fault | None:
-    """Returns what is wrong with the Sentinels: nobody answers, or nobody knows the primary."""
     options = {**address.sentinel_options, "socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
     failure: BaseException | None = None
     answered = False

@@ -1,7 +1,7 @@
-"""Makes every client of Redis and every connection to it, whatever kind of address REDIS_URL has.
+"""Makes every Redis client and connection, for any kind of REDIS_URL.
 
-A client of a cluster has the methods that the product uses of a client of one server, so all are typed as the latter.
-What they raise is in `failures.REDIS_ERRORS`.
+A cluster's client has the methods that the product uses of a single server's client, so all are typed as the latter.
+They raise `failures.REDIS_ERRORS`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ _SHARE_OF_A_SENTINEL = 1 / 3
 
 
 def shared_client(url: str, *, seconds: float) -> redis.Redis:
-    """Returns this process's client for work in threads; it is not to be closed. `seconds` is the longest wait for a
-    connection and for an answer. A command is tried again, at once, where its connection was closed or the primary has
-    moved. Making the client of a cluster raises what its commands do."""
+    """Returns this process's client for threads; do not close it. `seconds` is the longest wait for a connection and
+    for an answer.
+
+    A command is retried at once if its connection was closed or the primary moved. Making a cluster's client raises
+    what its commands raise.
+    """
     return _shared_client(url, seconds, os.getpid())
 
 
 @lru_cache(maxsize=32)
 def _shared_client(url: str, seconds: float, process: int) -> redis.Redis:
-    """`process` keeps a fork from using the connections of its parent."""
+    """`process` keeps a fork from using its parent's connections."""
     return new_client(url, seconds=seconds)
 
 
 def new_client(url: str, *, seconds: float) -> redis.Redis:
-    """Returns a client as `shared_client` does, which the caller closes."""
     address = parse(url)
     limits = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
@@ -60,8 +62,8 @@ def new_client(url: str, *, seconds: float) -> redis.Redis:
 
 
 def background_client(url: str, *, connect_seconds: float, retries: int = 1) -> redis.asyncio.Redis:
-    """Returns an asyncio client that connects on first use. A command is retried `retries` times, at once, for a
-    connection that was closed while idle, or because the primary has moved.
+    """Returns an asyncio client that connects on first use. It retries a command `retries` times, at once, if an idle
+    connection was closed or the primary moved.
 
     Callers set a time limit around each use: redis-py's own for sending is `asyncio.wait_for`, which before Python 3.12
     sometimes loses a cancellation (https://github.com/python/cpython/issues/86296).
@@ -81,8 +83,6 @@ def background_client(url: str, *, connect_seconds: float, retries: int = 1) -> 
 
 
 class Primary:
-    """Makes connections to one server, or to the primary that Sentinels name. They speak version 2 of the protocol."""
-
     def __init__(self, url: str, *, connect_seconds: float) -> None:
         self._address = parse(url)
         options: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": None, "socket_timeout": None, "retry": None}
@@ -100,7 +100,6 @@ class Primary:
         return self._pool.make_connection()  # type: ignore[no-untyped-call]
 
     async def has_moved(self, connection: Any) -> bool:
-        """Returns whether Sentinels name another primary than the one of the connection."""
         if self._sentinels is None:
             return False
         found = await self._sentinels.discover_master(self._address.primary)
@@ -111,7 +110,6 @@ class Primary:
 
 
 def node_connection(url: str, host: str, port: int) -> Any:
-    """Returns a connection to one node of a cluster, as those of `Primary`."""
     options = dict(parse(url).options)
     options.pop("max_connections", None)
     kind = redis.asyncio.SSLConnection if options.pop("ssl") else redis.asyncio.Connection
@@ -123,15 +121,14 @@ def is_cluster(client: object) -> bool:
 
 
 def subscriber_node(client: Any) -> dict[str, Any]:
-    """Returns the options of `pubsub` for a node chosen at random, because every node of a cluster passes on what is
-    published, and subscribers would otherwise all listen to one."""
+    """Returns `pubsub` options for a random node: every node of a cluster passes on messages, and subscribers would
+    otherwise all use one."""
     if is_cluster(client):
         return {"node": random.choice(client.get_primaries())}  # noqa: S311 - no secret
     return {}
 
 
 def run_id_of(client: redis.Redis, key: str) -> str:
-    """Returns the id of one start of the server that holds the key."""
     of_any_kind: Any = client
     node = {"target_nodes": of_any_kind.get_node_from_key(key)} if is_cluster(client) else {}
     info: dict[str, Any] = of_any_kind.info("server", **node)
@@ -153,7 +150,7 @@ def _sentinels(address: Address, seconds: float) -> redis.asyncio.sentinel.Senti
 
 
 class _Cluster(redis.asyncio.RedisCluster):
-    """Knows its nodes before the first command: redis-py sends those that come earlier to any node."""
+    """Knows its nodes before the first command: redis-py sends earlier commands to any node."""
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         await self.initialize()
@@ -161,8 +158,9 @@ class _Cluster(redis.asyncio.RedisCluster):
 
 
 class _BriefSentinel(redis.asyncio.sentinel.Sentinel):
-    """Keeps no connection to a Sentinel, which is asked when a connection to the primary is made: by one at a time,
-    since whoever ends closes the connections of all."""
+    """Keeps no connection to a Sentinel. Callers ask one at a time, because each closes all connections when it
+    ends.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)  # type: ignore[no-untyped-call]

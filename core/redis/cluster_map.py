@@ -1,5 +1,3 @@
-"""Which node of a cluster holds a key, as redis-py's client of a cluster reads it from the nodes."""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,14 +15,12 @@ class ClusterMap:
     """The primaries of a cluster by slot; the object belongs to one event loop."""
 
     def __init__(self, url: str, *, seconds: float) -> None:
-        """`seconds` is the longest wait for the nodes' answer."""
         client: Any = background_client(url, connect_seconds=seconds)
         self._seconds = seconds
         self._nodes: NodesManager = client.nodes_manager
         self._moved: dict[int, Node] = {}
 
     async def read(self) -> None:
-        """Asks the nodes, one after the other, for their view of the slots. Raises what `REDIS_ERRORS` names."""
         async with asyncio.timeout(self._seconds):
             await self._nodes.initialize()
         self._moved.clear()
@@ -35,7 +31,6 @@ class ClusterMap:
         return {(node.host, int(node.port)) for node in owners.values()}
 
     def primary_of(self, tag: str) -> Node | None:
-        """Returns the node that holds the keys with this hash tag; None while no node is known to."""
         slot = key_slot(tag.encode())
         moved = self._moved.get(slot)
         if moved is not None:
@@ -44,7 +39,6 @@ class ClusterMap:
         return (owners[0].host, int(owners[0].port)) if owners else None
 
     def note_moved(self, slot: int, node: Node) -> None:
-        """Notes the answer of a node that does not hold the slot any more, until the next `read`."""
         self._moved[slot] = node
 
     async def close(self) -> None:

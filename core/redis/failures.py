@@ -1,5 +1,3 @@
-"""What it means, in words for an operator, that Redis does not answer."""
-
 from __future__ import annotations
 
 import ssl
@@ -17,14 +15,12 @@ _OTHER_ADDRESS = 64
 
 
 def reason(error: BaseException) -> str:
-    """Returns why Redis does not answer: words for what an operator has to mend, else the name of the error. It holds
-    no secret."""
+    """Returns words for what an operator can fix, else the name of the error. Contains no secret."""
     cause = error.__cause__ if isinstance(error, RedisClusterException) else None
     return _permanent(error) or type(cause or error).__name__
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Returns whether waiting does not help: the certificate, the user or its password is not right."""
     return bool(_permanent(error))
 
 

@@ -1,5 +1,3 @@
-"""Listens to a channel of Redis, and finds out by pings when nobody speaks there any more."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,9 +13,11 @@ from core.redis.clients import subscriber_node
 
 @asynccontextmanager
 async def subscription(client: redis.asyncio.Redis, channel: str, *, seconds: float) -> AsyncIterator[PubSub]:
-    """Subscribes by a new connection, each step within the seconds. Messages that are published after the block was
-    entered are received. The client must not retry: a subscription that is renewed without notice would hide the
-    messages missed."""
+    """Subscribes on a new connection, each step within `seconds`. Receives all messages published after the block was
+    entered.
+
+    The client must not retry: a silent resubscription would hide missed messages.
+    """
     async with asyncio.timeout(seconds):
         # The client of a cluster reads the map of the nodes again.
         await client.aclose()
@@ -31,8 +31,10 @@ async def subscription(client: redis.asyncio.Redis, channel: str, *, seconds: fl
 
 
 async def next_message(channel: PubSub, *, seconds: float) -> bytes:
-    """Waits for the next message without a limit. Pings meanwhile, to be answered within the seconds, show that Redis
-    is there, and keep proxies from closing the connection."""
+    """Waits for the next message without a limit.
+
+    Pings, to be answered within `seconds`, show that Redis is there and keep proxies from closing the connection.
+    """
     while True:
         message = await channel.get_message(timeout=settings.REDIS_PING_SECONDS)
         if message is None:

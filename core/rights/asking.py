@@ -1,5 +1,3 @@
-"""The one check of rights, which API, admin, agent and MCP call alike."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -24,44 +22,37 @@ _CACHE_ATTRIBUTE = "_roles_of_this_request"
 
 
 def right_of_operation(operation_id: str) -> Right:
-    """Returns the right that an operation of the API needs."""
     return OPERATIONS.get(operation_id, Right.ADMINISTER)
 
 
 def right_of_tool(name: str) -> Right:
-    """Returns the right that a tool of the agent needs."""
     return TOOLS.get(name, Right.ADMINISTER)
 
 
 def right_of_page(url_name: str) -> Right:
-    """Returns the right that a page of the admin needs."""
     return PAGES.get(url_name, Right.OPERATE)
 
 
 def rights_of_rows(model: str) -> Rows:
-    """Returns the rights that the pages of a table in the admin need; `model` is `app_model`."""
     return MODELS.get(model, _UNKNOWN_MODEL)
 
 
 def rights_of_scopes(scopes: Iterable[str]) -> frozenset[Right]:
-    """Returns the rights of an API key in its project."""
     return frozenset[Right]().union(*(SCOPE_RIGHTS.get(scope, frozenset()) for scope in scopes))
 
 
 def scopes_of_operation(operation_id: str) -> list[str]:
-    """Returns the scopes of which an API key needs one for an operation of the management API or OTLP."""
     right = right_of_operation(operation_id)
     opening = [scope for scope, operations in SCOPE_OPERATIONS.items() if operation_id in operations]
     return sorted([*opening, *(scope for scope, rights in SCOPE_RIGHTS.items() if right in rights)])
 
 
 def actor_of(person: Person) -> str:
-    """Returns the person's name as rows write it that say who did something, `user:<username>`."""
     return f"user:{person.get_username()}"
 
 
 def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
-    """Returns a person's rights in a project: none without a role there, all for superusers."""
+    """Returns no rights without a role there, and all for superusers."""
     if not _is_staff(person):
         return frozenset()
     if _is_superuser(person):
@@ -71,7 +62,6 @@ def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
 
 
 def may(person: Person, right: Right, project_id: UUID | None = None) -> bool:
-    """Returns whether a person has the right in the project or, without a project, in any."""
     if right is Right.OPEN:
         return True
     if right in (Right.NOBODY, Right.KEY) or not _is_staff(person):
@@ -84,7 +74,6 @@ def may(person: Person, right: Right, project_id: UUID | None = None) -> bool:
 
 
 def projects_with(person: Person, right: Right) -> QuerySet[Project]:
-    """Returns the projects in which a person has the right."""
     projects = Project.objects.order_by("name", "id")
     if may(person, right) and _is_superuser(person):
         return projects
@@ -92,19 +81,16 @@ def projects_with(person: Person, right: Right) -> QuerySet[Project]:
 
 
 def project_ids_with(person: Person, right: Right) -> list[UUID]:
-    """Returns the ids of the projects in which a person has the right by membership, superusers apart."""
     if not _is_staff(person):
         return []
     return [project_id for project_id, role in roles_of(person).items() if right in RIGHTS_OF[role]]
 
 
 def sees_every_project(person: Person) -> bool:
-    """Returns whether queries for this person need no restriction to projects."""
     return _is_staff(person) and _is_superuser(person)
 
 
 def roles_of(person: Person) -> Mapping[UUID, Role]:
-    """Returns the person's role in each project, read once for a person's object, which lives for one request."""
     if person.pk is None:
         return {}
     found: Mapping[UUID, Role] | None = getattr(person, _CACHE_ATTRIBUTE, None)

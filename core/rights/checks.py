@@ -1,5 +1,3 @@
-"""The system check for `manage.py check`: every page of the admin has a line in the table of rights."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -26,7 +24,6 @@ def every_page_has_a_line(**_: Any) -> list[CheckMessage]:
 
 
 def page_names() -> Iterator[str]:
-    """Returns the names of the admin's URLs. Django's own redirects and its catch-all have none."""
     return _names(admin.site.get_urls())
 
 

@@ -1,8 +1,3 @@
-"""The scopes of API keys: their names, and a sentence on each for the people who choose them.
-
-`core.rights.table` says which operations a scope opens.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -32,5 +27,4 @@ FIRST_KEY_SCOPES = (GATEWAY, MANAGE)
 
 
 def is_public(scopes: Collection[str]) -> bool:
-    """Returns whether a key with exactly these scopes may be known to anybody, as what is in a web page is."""
     return set(scopes) == {FEEDBACK_WRITE}

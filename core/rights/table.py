@@ -165,8 +165,6 @@ TOOLS: Mapping[str, Right] = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rights of the pages of one table in the admin."""
-
     view: Right
     add: Right = NOBODY
     change: Right = NOBODY

@@ -1,5 +1,3 @@
-"""The account that a person at a provider signs in to: known, linked by a verified address, or new."""
-
 from __future__ import annotations
 
 import re
@@ -21,10 +19,10 @@ _NAME_CHARACTERS, _SUBJECT_CHARACTERS, _ADDRESS_CHARACTERS = 150, 255, 254
 
 
 def account_of(provider: Provider, claims: Mapping[str, Any]) -> tuple[User, list[str]]:
-    """Returns the account with the rights of the person's groups, and sentences about groups that bring none.
+    """Returns the account with the rights of the person's groups, and sentences about groups that give none.
 
-    Raises SignInError for an account that is switched off or may not sign in any more. What others began with the
-    account ends when its rights change, or when a person at the provider takes it over.
+    Raises SignInError for an account that is disabled or may no longer sign in. The account's other sessions end if its
+    rights change, or when a person at the provider takes it over.
     """
     try:
         return _signed_in_account(provider, claims)
@@ -55,7 +53,6 @@ def _signed_in_account(provider: Provider, claims: Mapping[str, Any]) -> tuple[U
 
 
 def _identity_of(provider: Provider, claims: Mapping[str, Any], problems: list[str]) -> tuple[SignInIdentity, bool]:
-    """Returns the person at the provider, and whether this sign-in linked it to an account that somebody made."""
     subject = _text(claims, "sub", _SUBJECT_CHARACTERS + 1)
     if not 0 < len(subject) <= _SUBJECT_CHARACTERS:
         raise SignInError(f"{provider.label} does not say who you are. Tell an administrator.", "subject")
@@ -70,7 +67,7 @@ def _identity_of(provider: Provider, claims: Mapping[str, Any], problems: list[s
 def _linked(provider: Provider, claims: Mapping[str, Any], problems: list[str]) -> User | None:
     """Returns the account with the person's verified address, if the operator allows it.
 
-    An account that a sign-in made or opened belongs to who signed in, whatever its address. The others were made by
+    An account that a sign-in made or opened belongs to that person, whatever its address. The others were made by
     somebody who may make accounts.
     """
     address = _verified_address(claims)
@@ -88,7 +85,7 @@ def _linked(provider: Provider, claims: Mapping[str, Any], problems: list[str]) 
 
 
 def _verified_address(claims: Mapping[str, Any]) -> str:
-    """Returns the person's address. One that the provider has not verified may be anybody's: it is not kept."""
+    """An unverified address may be anybody's, so it is not kept."""
     address = claims.get("email")
     is_usable = isinstance(address, str) and len(address) <= _ADDRESS_CHARACTERS and "\x00" not in address
     return str(address) if is_usable and claims.get("email_verified") is True else ""
@@ -108,7 +105,6 @@ def _new_account(claims: Mapping[str, Any]) -> User:
 
 
 def _free_name(claims: Mapping[str, Any]) -> str:
-    """Returns a name that no account has: the person's at the provider, with a number where it is taken."""
     told = {**claims, "email": _verified_address(claims)}
     texts = (_text(told, name, _NAME_CHARACTERS) for name in ("preferred_username", "email", "name", "sub"))
     wanted = next(filter(None, (_NOT_IN_NAMES.sub("-", text).strip("-") for text in texts)), "person")

@@ -1,5 +1,3 @@
-"""The authentication backends. A session keeps the one that began it, which finds its account again."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,25 +15,20 @@ SECOND_FACTOR_BACKEND = "core.sign_in.backends.SecondFactorBackend"
 
 
 class OpenIdBackend(ModelBackend):
-    """Of sessions that a provider's answer began; no password opens one."""
-
     def authenticate(self, request: HttpRequest | None, *args: Any, **credentials: Any) -> None:
         return None
 
 
 class PasswordBackend(ModelBackend):
-    """Of sessions that a password alone began, where the settings ask for a second factor: those of people who need one
-    have ended."""
-
     def get_user(self, user_id: int) -> User | None:
         user = super().get_user(user_id)
         return None if not isinstance(user, User) or second_factor.is_required(user) else user
 
 
 class SecondFactorBackend(ModelBackend):
-    """Of sessions that a password and a code began. The password was right before; `token` is the code.
+    """For sessions begun by a password and a code. The password was checked before; `token` is the code.
 
-    django-axes counts a wrong code as it counts a wrong password.
+    django-axes counts wrong codes like wrong passwords.
     """
 
     def authenticate(

@@ -1,5 +1,3 @@
-"""The pages of the second factor: the code after the password, and setting the factor up."""
-
 from __future__ import annotations
 
 import time
@@ -39,12 +37,10 @@ class CodeForm(forms.Form):
 
 
 def owes_code(user: User) -> bool:
-    """Returns whether a right password is not enough for this person: a code follows, or setting up a second factor."""
     return second_factor.is_required(user) or second_factor.has_one(user)
 
 
 def ask_for_code(request: HttpRequest, user: User, target: str) -> HttpResponseBase:
-    """Leads on to the code. Nobody is signed in yet."""
     request.session.cycle_key()
     request.session[_PENDING_KEY] = {
         "user": user.pk, "password": user.get_session_auth_hash(), "at": time.time(), "next": target
@@ -54,7 +50,6 @@ def ask_for_code(request: HttpRequest, user: User, target: str) -> HttpResponseB
 
 
 def code_page(request: HttpRequest, context: Mapping[str, Any]) -> HttpResponseBase:
-    """The page that asks for the code after the password."""
     user = _pending(request)
     if user is None:
         return _login_again(request)
@@ -68,8 +63,6 @@ def code_page(request: HttpRequest, context: Mapping[str, Any]) -> HttpResponseB
 
 
 def set_up_page(request: HttpRequest, context: Mapping[str, Any]) -> HttpResponseBase:
-    """The page on which a person sets the factor up, replaces the recovery codes, or takes it away. Whoever has to have
-    one comes here before being signed in."""
     pending = None if request.user.is_authenticated else _pending(request)
     user = request.user if request.user.is_authenticated else pending
     if not isinstance(user, User) or not (user.is_staff and user.is_active):
@@ -105,7 +98,6 @@ def _set_up(request: HttpRequest, user: User, context: Mapping[str, Any], *, is_
 
 
 def _image_of(factor: SecondFactor) -> SafeString:
-    """Returns the QR code that apps read, as SVG."""
     import segno  # most processes never draw one
 
     code = segno.make(second_factor.address_of(factor), error="m")
@@ -136,7 +128,6 @@ def _codes(request: HttpRequest, context: Mapping[str, Any], codes: list[str], t
 
 
 def _finish(request: HttpRequest, user: User, method: str) -> str:
-    """Signs the person in and returns where to go on."""
     target: str = request.session.pop(_PENDING_KEY)["next"]
     login(request, user, backend=SECOND_FACTOR_BACKEND)
     write_sign_in(request, user, method)
@@ -144,14 +135,12 @@ def _finish(request: HttpRequest, user: User, method: str) -> str:
 
 
 def _strengthen(request: HttpRequest, user: User) -> str:
-    """Makes a session that a password began, and a code has joined, one of both."""
     if request.session[BACKEND_SESSION_KEY] != OPEN_ID_BACKEND:
         login(request, user, backend=SECOND_FACTOR_BACKEND)
     return reverse("admin:index")
 
 
 def _pending(request: HttpRequest) -> User | None:
-    """Returns the person who gave the right password not long ago and whose password is still the same."""
     kept = request.session.get(_PENDING_KEY)
     if not settings.LOCAL_LOGIN or not kept or not 0 <= time.time() - kept["at"] <= _PENDING_SECONDS:
         return None

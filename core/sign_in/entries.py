@@ -1,5 +1,3 @@
-"""Entries of the audit log about signing in: by which method, and what changed with it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,7 +13,6 @@ from core.rights.asking import actor_of
 
 
 def write_sign_in(request: HttpRequest, user: User, method: str, changes: Iterable[Change] = ()) -> None:
-    """Writes that the person signed in by this method, and the changes of account and roles that came with it."""
     signed_in = Change(SIGN_IN, str(user.pk), user.get_username(), None, CREATED, after={"method": method})
     write_changes(request, user, [signed_in, *changes], operation="sign_in")
 
@@ -23,7 +20,6 @@ def write_sign_in(request: HttpRequest, user: User, method: str, changes: Iterab
 def write_changes(
     request: HttpRequest, user: User, changes: Iterable[Change], *, operation: str = "second_factor"
 ) -> None:
-    """Writes what the person changed on a page outside of the admin's checks."""
     write(
         changes,
         actor=actor_of(user),

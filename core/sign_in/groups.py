@@ -1,6 +1,6 @@
-"""Rights from groups: the groups that a provider names for a person, and the roles that these bring.
+"""Rights from groups: the groups that a provider names for a person, and the roles they give.
 
-They are computed anew at every sign-in. What a superuser or an administrator gave by hand stays beside them.
+They are computed anew at every sign-in. Rights that an administrator or superuser gave by hand stay.
 """
 
 from __future__ import annotations
@@ -25,15 +25,12 @@ _NAMED_GROUPS, _NAMED_CHARACTERS = 10, 60
 
 @dataclass(slots=True)
 class Granted:
-    """What a person's groups bring, and sentences for the person about what they do not bring."""
-
     is_superuser: bool = False
     roles: dict[UUID, Role] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
 def granted_by(provider: Provider, claims: Mapping[str, Any]) -> Granted:
-    """Returns what the groups of these claims bring; a group that the mapping does not have brings nothing."""
     granted = Granted()
     if not provider.groups:
         return granted
@@ -53,8 +50,8 @@ def granted_by(provider: Provider, claims: Mapping[str, Any]) -> Granted:
 
 
 def apply(granted: Granted, identity: SignInIdentity) -> bool:
-    """Gives the person what the groups bring and takes away what earlier groups brought, within a transaction. Returns
-    whether anything changed."""
+    """Gives what the groups bring and takes away what earlier groups brought, within a transaction. Returns whether
+    anything changed."""
     person = identity.user
     changed = _apply_superuser(granted, identity, person)
     rows = {row.project_id: row for row in Membership.objects.filter(user=person).select_for_update()}
@@ -107,7 +104,6 @@ def _take(row: Membership) -> None:
 
 
 def _groups_of(provider: Provider, claims: Mapping[str, Any], granted: Granted) -> list[str]:
-    """Returns the person's groups. A claim of another type than a text or a list of texts has none."""
     found = claims.get(provider.groups_claim)
     if found is None:
         found = _nested(claims, provider.groups_claim.split("."))
@@ -136,7 +132,6 @@ def _nested(claims: Any, path: list[str]) -> Any:
 
 
 def _add_roles(granted: Granted, known: Collection[GroupRights]) -> list[str]:
-    """Adds the highest role in each project, and returns the names of projects that there are not."""
     named = {project for rights in known for project in rights.roles}
     projects = _projects(named)
     for rights in known:
@@ -147,7 +142,6 @@ def _add_roles(granted: Granted, known: Collection[GroupRights]) -> list[str]:
 
 
 def _projects(named: Set[str]) -> dict[str, list[UUID]]:
-    """Returns the ids of the projects by the name or id that a mapping has for them."""
     if not named:
         return {}
     every = list(Project.objects.values_list("pk", "name"))

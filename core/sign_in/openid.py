@@ -2,7 +2,8 @@
 
 Authlib reads the provider's discovery, keeps state, nonce and code verifier in the session, and checks the ID token:
 signature, issuer, audience, nonce and times (https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation).
-It is imported with the first sign-in, because a web worker that nobody signs in to does not need it.
+
+It is imported at the first sign-in, because a worker without sign-ins does not need it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _clients: dict[Provider, tuple[float, Any]] = {}
 
 
 class SignInError(Exception):
-    """A sign-in that failed. The message is a sentence for the person, `reason` a word for the log."""
+    """The message is a sentence for the person, `reason` a word for the log."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -48,8 +49,8 @@ class SignInError(Exception):
 
 
 def authorization_address(request: HttpRequest, provider: Provider, callback: str) -> str:
-    """Returns the provider's address to send the person to, and keeps what the answer has to match in the session.
-    Raises SignInError."""
+    """Returns the provider's address for the person, and keeps in the session what the answer must match. Raises
+    SignInError."""
     with _failures(provider):
         client = _client(provider)
         begun = client.create_authorization_url(callback)
@@ -59,7 +60,7 @@ def authorization_address(request: HttpRequest, provider: Provider, callback: st
 
 
 def claims_of_answer(request: HttpRequest, provider: Provider) -> tuple[dict[str, Any], str]:
-    """Returns what the provider says about the person whom it sent back, and the ID token. Raises SignInError.
+    """Returns the provider's claims about the person it sent back, and the ID token. Raises SignInError.
 
     Each answer counts once, in the browser that asked for it.
     """
@@ -86,7 +87,7 @@ def claims_of_answer(request: HttpRequest, provider: Provider) -> tuple[dict[str
 
 
 def logout_address(provider: Provider, id_token: str, back: str) -> str:
-    """Returns the provider's address at which a person is logged out there; empty where it has none or is away."""
+    """Returns the provider's address to log out at; empty if it has none or is unreachable."""
     try:
         with _failures(provider):
             client = _client(provider)
@@ -101,7 +102,6 @@ def logout_address(provider: Provider, id_token: str, back: str) -> str:
 
 
 def _client(provider: Provider) -> Any:
-    """Returns Authlib's client with the provider's discovery, which is read again every hour."""
     now = time.monotonic()
     made, client = _clients.get(provider, (0.0, None))
     if client is None or now - made > _DISCOVERY_SECONDS:
@@ -137,7 +137,6 @@ def _discovered(provider: Provider) -> Any:
 
 
 def _authentication(provider: Provider, discovery: dict[str, Any]) -> str:
-    """Returns how the client authenticates itself: as OpenID Connect has it by default, unless the provider cannot."""
     if not provider.client_secret:
         return "none"
     offered = discovery.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -145,7 +144,6 @@ def _authentication(provider: Provider, discovery: dict[str, Any]) -> str:
 
 
 def _user_information(client: Any, provider: Provider, token: Any, subject: str) -> dict[str, Any]:
-    """Returns the claims that the provider gives to who asks with the access token; there may be none."""
     if not client.server_metadata.get("userinfo_endpoint"):
         return {}
     # Authlib takes a token as expired a minute before its end, and this one has just come: its life does not matter.
@@ -157,7 +155,7 @@ def _user_information(client: Any, provider: Provider, token: Any, subject: str)
 
 
 def _joined(verified: Mapping[str, Any], information: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns both kinds of claims as one. That an address is verified counts for the one beside which it stands."""
+    """A claim that an address is verified counts only for the address beside it."""
     joined = {**verified, **information}
     if "email" in information and information["email"] != verified.get("email"):
         joined["email_verified"] = information.get("email_verified")
@@ -166,7 +164,7 @@ def _joined(verified: Mapping[str, Any], information: Mapping[str, Any]) -> dict
 
 @contextmanager
 def _failures(provider: Provider) -> Iterator[None]:
-    """Turns what Authlib and requests raise into SignInError. Their own messages may quote tokens."""
+    """Turns errors of Authlib and requests into SignInError: their messages may quote tokens."""
     from authlib.integrations.base_client import OAuthError
     from joserfc.errors import JoseError
 

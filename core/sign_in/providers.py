@@ -1,5 +1,3 @@
-"""The OpenID providers of the installation, as the environment names them (`config/settings/sign_in.py`)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,19 +11,16 @@ EVERY_PROJECT = "*"
 
 @dataclass(frozen=True, slots=True)
 class GroupRights:
-    """What the members of one group get: everything, or a role by the name or id of a project."""
-
     is_superuser: bool = False
     roles: Mapping[str, Role] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenID provider. `name` is part of the addresses of its sign-in, `label` is what people read.
+    """`name` is part of the addresses of its sign-in, `label` is what people read.
 
-    `groups` has the rights by group; `groups_claim` says where a person's groups are: the name of a claim, or names
-    with dots between them for a claim in an object. With `links_by_email` the first sign-in of a person opens the
-    account that has the person's verified address.
+    `groups` has the rights by group. `groups_claim` names the claim with a person's groups, with dots for a claim in an
+    object. With `links_by_email`, a person's first sign-in opens the account with the person's verified address.
     """
 
     name: str

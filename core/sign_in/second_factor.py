@@ -1,4 +1,4 @@
-"""The second factor of logins with a password: codes of an app (TOTP, RFC 6238), and recovery codes.
+"""The second factor of password logins: codes of an app (TOTP, RFC 6238), and recovery codes.
 
 django-otp computes the codes and slows down guessing. The key is encrypted, recovery codes are hashed.
 """
@@ -34,7 +34,6 @@ ISSUER = "Prompt Gateway"
 
 
 def is_required(user: User) -> bool:
-    """Returns whether the operator's settings ask this person for a second factor."""
     policy: str = settings.SECOND_FACTOR
     return policy == "all" or (policy == "superusers" and user.is_superuser)
 
@@ -45,26 +44,22 @@ def has_one(user: User) -> bool:
 
 
 def begin(user: User) -> SecondFactor:
-    """Returns the factor that the person sets up, with the same key until it is confirmed."""
     key = base64.b32encode(secrets.token_bytes(_KEY_BYTES)).decode()
     made: SecondFactor = SecondFactor.objects.get_or_create(user=user, defaults={"encrypted_key": encrypt(key)})[0]
     return made
 
 
 def key_of(factor: SecondFactor) -> str:
-    """Returns the key in base 32, as people type it into an app."""
     return decrypt(factor.encrypted_key)
 
 
 def address_of(factor: SecondFactor) -> str:
-    """Returns the address that apps read from a QR code
-    (https://github.com/google/google-authenticator/wiki/Key-Uri-Format)."""
     label = quote(f"{ISSUER}:{factor.user.get_username()}")
     return f"otpauth://totp/{label}?secret={key_of(factor)}&issuer={quote(ISSUER)}"
 
 
 def confirm(user: User, code: str) -> list[str] | None:
-    """Confirms the factor that was begun with a first code; returns recovery codes, or None for a wrong code."""
+    """Confirms the new factor by a first code. Returns recovery codes, or None for a wrong code."""
     with transaction.atomic():
         factor = SecondFactor.objects.select_for_update().filter(user=user, confirmed=False).first()
         if factor is None or not _matches(factor, _plain(code)):
@@ -76,8 +71,9 @@ def confirm(user: User, code: str) -> list[str] | None:
 
 
 def verify(user: User, code: str) -> str | None:
-    """Returns by what the person proved the second factor, CODE or RECOVERY_CODE; None for a wrong code, or one that
-    comes too soon after a wrong one. Each code counts once."""
+    """Returns CODE or RECOVERY_CODE; None for a wrong code, or one too soon after a wrong one. Each code counts
+    once.
+    """
     plain = _plain(code)
     with transaction.atomic():
         factor = SecondFactor.objects.select_for_update().filter(user=user, confirmed=True).first()
@@ -93,13 +89,11 @@ def verify(user: User, code: str) -> str | None:
 
 
 def replace_recovery_codes(user: User) -> list[str]:
-    """Returns new recovery codes; the ones before open nothing any more."""
     with transaction.atomic():
         return _new_recovery_codes(user)
 
 
 def remove(user: User) -> bool:
-    """Takes the second factor away, with its recovery codes; returns whether there was one."""
     with transaction.atomic():
         RecoveryCode.objects.filter(user=user).delete()
         _, counts = SecondFactor.objects.filter(user=user).delete()
@@ -110,7 +104,6 @@ def remove(user: User) -> bool:
 
 
 def _matches(factor: SecondFactor, plain: str) -> bool:
-    """Returns whether this is a code of now that was not used, and notes that it was; or that it was wrong."""
     if not factor.verify_is_allowed()[0]:
         return False
     totp = TOTP(base64.b32decode(key_of(factor)), digits=_DIGITS)
@@ -131,7 +124,6 @@ def _new_recovery_codes(user: User) -> list[str]:
 
 
 def _plain(code: str) -> str:
-    """Returns a code without the spaces and hyphens that people type."""
     return _NOT_IN_CODES.sub("", code.lower())
 
 

@@ -24,5 +24,4 @@ class SessionStore(db.SessionStore):
 
 
 def end_sessions(user: User) -> None:
-    """Signs the account out of all browsers; a sign-in that is under way begins its session afterwards."""
     PersonSession.objects.filter(account_id=user.pk).delete()

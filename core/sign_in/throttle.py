@@ -1,5 +1,3 @@
-"""How many sign-ins may be begun from one address: each makes a session and asks the provider."""
-
 from __future__ import annotations
 
 import time
@@ -16,7 +14,7 @@ _lock = Lock()
 
 
 def may_begin(address: str) -> bool:
-    """Counts a sign-in and returns whether the address has begun no more than MAX_BEGUN in its window."""
+    """Counts a sign-in; returns whether the address stays within MAX_BEGUN in its window."""
     now = time.monotonic()
     with _lock:
         since, count = _begun.pop(address, (now, 0))

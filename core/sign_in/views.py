@@ -1,5 +1,3 @@
-"""The pages of signing in and out: the login, the way to a provider and back, and the logout there."""
-
 from __future__ import annotations
 
 import logging
@@ -22,9 +20,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from core.audit.recording import recording
-from core.errors import ApplicationError, PermissionDeniedError
+from core.errors import PermissionDeniedError
 from core.http.failures import failure
-from core.http.logins import client_address
+from core.http.logins import TooManyLoginsError, client_address
 from core.sign_in.accounts import account_of
 from core.sign_in.backends import OPEN_ID_BACKEND
 from core.sign_in.codes import ask_for_code, owes_code
@@ -41,15 +39,7 @@ _SESSION_KEY = "sign_in_provider"
 _NEXT_KEY = "sign_in_next"
 
 
-class TooManySignInsError(ApplicationError):
-    status = 429
-    type = "rate_limit_error"
-    code = "too_many_logins"
-
-
 class LocalLoginView(LoginView):
-    """The login page: a button for each provider, and the form of name and password unless LOCAL_LOGIN is off."""
-
     authentication_form = AdminAuthenticationForm
     template_name = "admin/login.html"
 
@@ -81,11 +71,10 @@ _NO_LOCAL_LOGIN = "Logins with a password are switched off here. Sign in by your
 @never_cache
 @require_GET
 def begin(request: HttpRequest, provider: str) -> HttpResponseBase:
-    """Sends the person to the provider."""
     chosen = _provider(provider)
     if not may_begin(client_address(request)):
         headers = {"retry-after": str(WINDOW_SECONDS)}
-        return failure(request, TooManySignInsError("Too many sign-ins were begun from here.", headers=headers))
+        return failure(request, TooManyLoginsError("Too many sign-ins were begun from here.", headers=headers))
     try:
         address = authorization_address(request, chosen, _callback(request, chosen))
     except SignInError as error:
@@ -99,7 +88,6 @@ def begin(request: HttpRequest, provider: str) -> HttpResponseBase:
 @never_cache
 @require_GET
 def callback(request: HttpRequest, provider: str) -> HttpResponseBase:
-    """Takes the provider's answer: the person is signed in, or back at the login page with a sentence why not."""
     chosen = _provider(provider)
     target = _safe_next(request, request.session.get(_NEXT_KEY, {}).get(chosen.name, ""))
     try:
@@ -117,7 +105,6 @@ def callback(request: HttpRequest, provider: str) -> HttpResponseBase:
 
 
 def log_out_there(request: HttpRequest) -> tuple[Provider, str] | None:
-    """Returns the provider that began this session with its address to log out at; None where there is none."""
     kept = request.session.get(_SESSION_KEY)
     provider = next((one for one in settings.OIDC_PROVIDERS if kept and one.name == kept["name"]), None)
     if kept is None or provider is None:
@@ -156,6 +143,5 @@ def _callback(request: HttpRequest, provider: Provider) -> str:
 
 
 def _safe_next(request: HttpRequest, target: str) -> str:
-    """Returns the address if it is a page of this service, else an empty text."""
     is_safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return target if is_safe else ""

@@ -1,1 +1,0 @@
-"""The admin site: access to its pages, and how its tables write values."""

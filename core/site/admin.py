@@ -1,6 +1,6 @@
 """The base of every table in the admin; `core.rights.table` says which rights its pages need.
 
-A row of a project in which a person has no right is invisible: not listed and not found.
+Rows of a project in which a person has no right are invisible: not listed and not found.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ else:
 
 
 class ProjectFilter(admin.RelatedFieldListFilter):
-    """A filter that offers the projects whose rows the person may see."""
-
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
         ordering = self.field_admin_ordering(field, request, model_admin)
         seen = {"pk__in": projects_with(request.user, model_admin.rights.view).order_by().values("pk")}
@@ -39,7 +37,7 @@ class ProjectFilter(admin.RelatedFieldListFilter):
 
 
 class RightsAdmin(AnyModelAdmin):
-    """The base class of tables. `project_lookup` leads from a row to its project; empty where the rows belong to none.
+    """`project_lookup` leads from a row to its project; empty if the rows belong to none.
 
     With `has_shared_rows` everybody sees the rows without a project.
     """
@@ -60,7 +58,6 @@ class RightsAdmin(AnyModelAdmin):
 
     @property
     def media(self) -> forms.Media:
-        """Django's own scripts for windows of related rows and for search in choices are not used, nor is jQuery."""
         return forms.Media()
 
     @property
@@ -71,7 +68,6 @@ class RightsAdmin(AnyModelAdmin):
         return self.narrowed(super().get_queryset(request), request, self.rights.view)
 
     def narrowed(self, rows: QuerySet[Any], request: HttpRequest, right: Right) -> QuerySet[Any]:
-        """Returns the rows of the projects in which the person has the right."""
         person = request.user
         if sees_every_project(person):
             return rows
@@ -83,7 +79,6 @@ class RightsAdmin(AnyModelAdmin):
         return rows.filter(mine)
 
     def project_of(self, row: Model) -> UUID | None:
-        """Returns the row's project, or None for a row that belongs to every project."""
         found: Any = row
         *way, last = self.project_lookup.split("__")
         for step in way:
@@ -92,7 +87,6 @@ class RightsAdmin(AnyModelAdmin):
         return project_id
 
     def permits(self, request: HttpRequest, right: Right, row: Model | None = None) -> bool:
-        """Returns whether the person has the right in the row's project, or, without a row, in any project."""
         if row is None or not self.project_lookup or right is Right.NOBODY:
             return may(request.user, right)
         project_id = self.project_of(row)
@@ -123,7 +117,6 @@ class RightsAdmin(AnyModelAdmin):
         return found
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Returns the columns with times, money and states in the formats of all pages."""
         if self._cells is None:
             names = super().get_list_display(request)
             # Django compares columns with each other, so they are made once.
@@ -144,7 +137,6 @@ class RightsAdmin(AnyModelAdmin):
         return [(item, ProjectFilter) if item == self.project_lookup else item for item in given]
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        """Returns the form field without the links that open related rows in windows of their own."""
         found = super().formfield_for_dbfield(db_field, request, **kwargs)
         if found is not None and isinstance(found.widget, RelatedFieldWidgetWrapper):
             found.widget = found.widget.widget
@@ -153,7 +145,6 @@ class RightsAdmin(AnyModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        """Applies the action to the chosen rows in whose projects the person has the right, and leaves the others."""
         for name in filter(None, request.POST.getlist("action")):
             known = self.get_actions(request).get(name)
             if known is None:
@@ -169,8 +160,6 @@ class RightsAdmin(AnyModelAdmin):
 
 
 class RightsInline(AnyInline):
-    """An inline table of rows that the person may see, read-only."""
-
     extra = 0
     can_delete = False
 

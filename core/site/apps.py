@@ -9,7 +9,7 @@ from django.core import checks
 class RightsAdminConfig(SimpleAdminConfig):
     """Django's admin app, with the site that checks the table of rights.
 
-    The apps' admin modules are imported when the site's URLs are loaded, and not in a process without pages.
+    Admin modules are imported with the site's URLs, so that a process without pages does not load them.
     """
 
     default_site = "core.site.site.RightsAdminSite"
@@ -20,6 +20,5 @@ class RightsAdminConfig(SimpleAdminConfig):
 
 
 def _check_pages(**options: Any) -> list[checks.CheckMessage]:
-    """Returns what Django's checks of the admin find in the pages of all apps."""
     autodiscover()
     return check_admin_app(**options)

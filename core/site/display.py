@@ -1,5 +1,3 @@
-"""How the tables of the admin write values: times, money, states and lists by the formats of all pages."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +17,6 @@ _MONEY = ("cost", "usd", "spent", "budget", "price")
 
 
 def value_shown(field: models.Field[Any, Any], value: Any) -> SafeString | str | None:
-    """Returns a field's value as the pages write it; None for one that Django writes well."""
     if isinstance(field, models.BooleanField):
         return answer(value)
     if isinstance(field, models.DateTimeField | models.DateField):
@@ -38,7 +35,6 @@ def value_shown(field: models.Field[Any, Any], value: Any) -> SafeString | str |
 
 
 def answer(value: object) -> SafeString:
-    """Returns yes or no as a state that is no fault."""
     if value is None:
         return SafeString(formats.NONE)
     return status("yes", "good") if value else SafeString('<span class="muted">no</span>')
@@ -49,8 +45,6 @@ def moment_or_day(value: date | datetime | None) -> SafeString | str:
 
 
 class Cell:
-    """A column of a list in the place of a field or method of the same name, with its label and its order."""
-
     def __init__(self, name: str, label: str, order: Any, show: Callable[[Any], Any]) -> None:
         self.__name__ = name
         self.short_description = label
@@ -62,8 +56,6 @@ class Cell:
 
 
 def cell_of(owner: Any, name: str) -> Cell | str:
-    """Returns the column of a list that shows `name`, a field or a method of the admin `owner`: a Cell, or the name of
-    one that Django writes well."""
     method = getattr(owner, name, None)
     if method is not None:
         if not getattr(method, "boolean", False):
@@ -88,7 +80,6 @@ def _shown_or_plain(field: models.Field[Any, Any], row: Any) -> Any:
 
 
 def contents(readonly: Any) -> Any:
-    """Returns the contents of a field of a form that cannot be changed (Django's AdminReadonlyField)."""
     name = readonly.field["field"]
     try:
         field, method, value = lookup_field(name, readonly.form.instance, readonly.model_admin)

@@ -1,5 +1,3 @@
-"""Admin pages without a table: script modules that call the management API in the session of the person signed in."""
-
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -15,14 +13,11 @@ from core.site.admin import RightsAdmin
 
 
 class PageAdmin(RightsAdmin):
-    """The admin of a page without a table, which offers the projects in which the person may see it."""
-
     project_lookup = ""
     template: ClassVar[str]
     title: ClassVar[str]
 
     def details(self, request: HttpRequest) -> dict[str, Any]:
-        """Returns the template's context beside `projects`."""
         return {}
 
     def get_urls(self) -> list[URLPattern]:

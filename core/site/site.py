@@ -1,5 +1,3 @@
-"""The admin site, which opens a page only for people who have its right in some project."""
-
 from __future__ import annotations
 
 from functools import update_wrapper
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Access for templates: `pages.<name of the URL>` is true if the person may open that page in any project."""
-
     def __init__(self, person: AbstractBaseUser | AnonymousUser) -> None:
         self._person = person
 
@@ -38,8 +34,6 @@ class Pages:
 
 
 class RightsAdminSite(AdminSite):
-    """The admin site checks a page's right in any project; `core.site.admin` checks the project and the row."""
-
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         def checked_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             named = request.resolver_match.url_name if request.resolver_match else None
@@ -55,8 +49,6 @@ class RightsAdminSite(AdminSite):
         return super().admin_view(update_wrapper(checked_view, view), cacheable)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Returns the pages that the apps registered, then Django's own. A page may take the place of one of
-        Django's."""
         autodiscover()
         pages = [path(page.route, self.admin_view(page.view), name=page.name) for page in registered_pages()]
         tables = path("tables/", self.admin_view(self.tables), name="tables")
@@ -86,7 +78,6 @@ class RightsAdminSite(AdminSite):
         return codes.code_page(request, self.each_context(request))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Ends the session here, and leads on to the logout at the provider that began it."""
         there = sign_in.log_out_there(request)
         response = super().logout(request, {"log_out_there": there, **(extra_context or {})})
         if there is not None:
@@ -95,7 +86,6 @@ class RightsAdminSite(AdminSite):
         return response
 
     def tables(self, request: HttpRequest) -> HttpResponseBase:
-        """The page of all tables, which is Django's index."""
         return super().index(request, {"title": "All tables"})
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

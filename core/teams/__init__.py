@@ -1,1 +1,0 @@
-"""Teams: a level between a project and its API keys."""

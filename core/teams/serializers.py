@@ -1,21 +1,19 @@
-"""Wire shapes of teams: how a body changes one, and who belongs to it."""
-
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from core.caller_limits import MAX_BUDGET_USD, MAX_CONCURRENT_REQUESTS
-from core.keys.serializers import count_field
+from core.keys.serializers import budget_field, count_field
 from core.keys.services import LIMIT_FIELDS
 from core.models import NAME_CHARACTERS, Team, TeamMember
 from core.teams.services import NO_TEAM
 from core.wire.fields import MoneyField
-from core.wire.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
 
 MAX_MEMBERS = 500
 
 
-class TeamSerializer(serializers.ModelSerializer[Team]):
+class TeamSerializer(RowSerializer[Team]):
     monthly_budget_usd = MoneyField(read_only=True, max_value=MAX_BUDGET_USD, allow_null=True)
     total_budget_usd = MoneyField(read_only=True, max_value=MAX_BUDGET_USD, allow_null=True)
     key_count = serializers.IntegerField(read_only=True, help_text="Keys that are not revoked.")
@@ -24,7 +22,6 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
     class Meta:
         model = Team
         fields = ["id", "name", *LIMIT_FIELDS, "key_count", "member_count", "created_at"]
-        read_only_fields = fields
 
 
 class TeamChangeSerializer(BodySerializer):
@@ -33,12 +30,8 @@ class TeamChangeSerializer(BodySerializer):
     written_back = frozenset({"id", "key_count", "member_count", "created_at", "warnings"})
 
     name = serializers.CharField(required=False, max_length=NAME_CHARACTERS)
-    monthly_budget_usd = MoneyField(
-        required=False, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per calendar month, UTC; null for none."
-    )
-    total_budget_usd = MoneyField(
-        required=False, allow_null=True, max_value=MAX_BUDGET_USD, help_text="In all; null for none."
-    )
+    monthly_budget_usd = budget_field("Per calendar month, UTC;")
+    total_budget_usd = budget_field("In all;")
     rate_limit_rpm = count_field("Requests per minute;")
     rate_limit_tpm = count_field("Tokens per minute;")
     max_concurrent_requests = count_field("Requests at the same time;", MAX_CONCURRENT_REQUESTS)
@@ -60,14 +53,13 @@ class TeamDeletionParameters(serializers.Serializer[Team]):
     )
 
 
-class TeamMemberSerializer(serializers.ModelSerializer[TeamMember]):
+class TeamMemberSerializer(RowSerializer[TeamMember]):
     username = serializers.CharField(source="membership.user.username", read_only=True)
     role = serializers.CharField(source="membership.role", read_only=True)
 
     class Meta:
         model = TeamMember
         fields = ["username", "role", "is_lead"]
-        read_only_fields = fields
 
 
 class OneTeamMemberSerializer(StrictSerializer):

@@ -1,5 +1,3 @@
-"""Template filters of Django's own lists and forms: `{% load tables %}`."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +15,6 @@ register = template.Library()
 
 @register.filter
 def labelled(cells: Iterable[SafeString], headers: Iterable[Mapping[str, Any]]) -> Iterator[SafeString]:
-    """Yields the cells of a row, each with the text of its column's header, which narrow windows show beside it."""
     for cell, header in zip(cells, headers, strict=False):
         label = strip_tags(str(header["text"])).strip()
         shown = escape(label[:1].upper() + label[1:])
@@ -27,8 +24,6 @@ def labelled(cells: Iterable[SafeString], headers: Iterable[Mapping[str, Any]]) 
 
 @register.simple_tag
 def link_to_changes(table: Any, row: Any = None) -> str:
-    """Returns a link to the page that changes the rows of a table, in the project of `row` if there is one; an empty
-    text for a table whose own forms do."""
     project_id = table.project_of(row) if table.project_lookup and row is not None else None
     query = {"project": str(project_id)} if project_id else None
     href = address_if_there(table.page_of_changes, query=query) if table.page_of_changes else ""
@@ -38,5 +33,4 @@ def link_to_changes(table: Any, row: Any = None) -> str:
 
 @register.filter
 def readonly(field: Any) -> Any:
-    """Returns the contents of a field that cannot be changed, in the formats of all pages."""
     return contents(field)

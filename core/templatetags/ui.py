@@ -1,5 +1,3 @@
-"""The kit's template tags and filters: `{% load ui %}`."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -38,14 +36,12 @@ register.simple_tag(status)
 
 @register.inclusion_tag("ui/panel.html", takes_context=True)
 def panel(context: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Places a panel with its heading; what it shows arrives later in the same response."""
     found: Panel = context["panels"][name]
     return {"panel": found, "marker": mark_safe(marker(found.name)), "request": context["request"]}  # noqa: S308
 
 
 @register.simple_tag
 def panel_content(name: str) -> SafeString:
-    """Places a panel's content alone, without a heading of its own."""
     return mark_safe(marker(name))  # noqa: S308 - a name of the code, in a comment
 
 
@@ -61,7 +57,6 @@ def filters(shown: Filters) -> dict[str, Any]:
 
 @register.simple_tag
 def plot(shown: Drawing) -> SafeString:
-    """Draws a plot of any kind."""
     return render(shown)
 
 

@@ -1,1 +1,0 @@
-"""The kit of the operators' pages: frame, navigation, streamed panels, tables, filters and formats."""

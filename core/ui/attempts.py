@@ -1,5 +1,5 @@
-"""Loads of panels under way in this process. Another request for the same panel joins the load instead of starting a
-second one, so that a slow store never gets the same questions twice from one reader."""
+"""Panel loads in progress. A repeated request joins the running load, so a slow store never gets the same questions
+twice from one reader."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ WANTED_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a load belongs to: the session of the reader, whose forms have its tokens, and the address of the panel."""
-
     session: str
     address: str
     zone: str
@@ -25,7 +23,7 @@ class Attempt:
 
 
 class _NotWantedError(Exception):
-    """Nobody has asked for the load since it began to wait for a thread."""
+    """Nobody asked for the load since it began to wait for a thread."""
 
 
 @dataclass(slots=True)
@@ -40,9 +38,9 @@ class _Running:
 
 
 class Attempts:
-    """Loads in threads, by what they belong to; safe for threads.
+    """Thread-safe.
 
-    A result that nobody waited for is kept for WANTED_SECONDS, and given to the first who asks.
+    A result that nobody took is kept for WANTED_SECONDS and given to the first who asks.
     """
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
@@ -51,8 +49,7 @@ class Attempts:
         self._running: dict[Attempt, _Running] = {}
 
     def join(self, attempt: Attempt, load: Callable[[], str]) -> Future[str]:
-        """Returns the load of this attempt that is under way or was not taken, else starts `load`, which sees the
-        context of the caller."""
+        """Returns the attempt's running or untaken load, else starts `load` in the caller's context."""
         now = time.monotonic()
         with self._lock:
             self._drop_unwanted(now)
@@ -65,12 +62,10 @@ class Attempts:
             return running.future
 
     def taken(self, attempt: Attempt) -> None:
-        """Forgets a load whose result was shown."""
         with self._lock:
             self._running.pop(attempt, None)
 
     def forget(self, session: str) -> None:
-        """Forgets the loads of a session in which something was changed: the next ones start anew."""
         with self._lock:
             self._running = {attempt: one for attempt, one in self._running.items() if attempt.session != session}
 

@@ -1,5 +1,3 @@
-"""The reader's choices, in the address and kept for the session: project, range of time and time zone."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,12 +21,10 @@ _ZONE_CHARACTERS = 64
 
 
 def zone_of(request: HttpRequest) -> ZoneInfo:
-    """Returns the reader's time zone, UTC unless another was chosen."""
     return _zone(str(_kept(request, _SESSION_ZONE) or "")) or ZoneInfo("UTC")
 
 
 def choose_zone(request: HttpRequest, name: str) -> None:
-    """Keeps the time zone for the session; an unknown name changes nothing."""
     if _zone(name) is not None:
         request.session[_SESSION_ZONE] = name
 
@@ -36,10 +32,10 @@ def choose_zone(request: HttpRequest, name: str) -> None:
 def choose_project(
     request: HttpRequest, right: Right, named: UUID | None = None, *, is_strict: bool = True
 ) -> Project | None:
-    """Returns the project of the page: the one that its path or its address names, else the session's, else the first.
+    """Returns the project that the path or the address names, else the session's, else the first.
 
-    Returns None if the person has the right in no project. Raises Http404 for a named project without the right,
-    unless `is_strict` is false, as for Django's own lists, whose parameter `project` is a filter.
+    Returns None if the person has the right in no project. Raises Http404 for a named project without the right, unless
+    `is_strict` is false: Django's own lists use `project` as a filter.
     """
     projects = projects_with(request.user, right)
     text = str(named or request.GET.get(PROJECT, ""))
@@ -53,7 +49,7 @@ def choose_project(
 
 
 def choose_period(request: HttpRequest, zone: ZoneInfo) -> tuple[Period, str]:
-    """Returns the range of the address, else the session's, and what is wrong with it or an empty text."""
+    """Returns the address's range, else the session's, and what is wrong with it or an empty text."""
     given = {name: request.GET[name] for name in ("range", "start", "end") if request.GET.get(name)}
     kept = _kept(request, _SESSION_RANGE)
     now = datetime.now(UTC)
@@ -67,7 +63,6 @@ def choose_period(request: HttpRequest, zone: ZoneInfo) -> tuple[Period, str]:
 
 
 def offered_projects(request: HttpRequest, chosen: Project | None, limit: int) -> Sequence[Project]:
-    """Returns the projects that the person may read, at most `limit` of them, the chosen one always among them."""
     found = list(projects_with(request.user, Right.READ)[:limit])
     return found if chosen is None or chosen in found else [chosen, *found]
 

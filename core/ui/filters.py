@@ -1,5 +1,3 @@
-"""Filters of lists: chips of what is chosen, fields for the rest, and the commonest values with their counts."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +18,8 @@ _SHOWN_VALUES = 6
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """A filter by one parameter of the address. `kind` is `text`, `number` or `choice`; one with `is_several` may be
-    given several times, and `not_` in front of its name leaves values out."""
+    """`kind` is `text`, `number` or `choice`. With `is_several` it may be given several times, and `not_` in front of
+    its name excludes values."""
 
     name: str
     label: str
@@ -40,8 +38,6 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The commonest values of one filter; a click on a value filters by it."""
-
     name: str
     label: str
     values: Sequence[FacetValue]
@@ -57,8 +53,8 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class FacetLink:
-    """A value with the addresses that add it or take it away, and that leave it out or no longer do; the second is
-    empty for a filter without `not_`."""
+    """A value with the address that adds or removes it, and the one that excludes it or stops excluding it. The second
+    is empty for a filter without `not_`."""
 
     label: str
     count: int
@@ -83,7 +79,7 @@ class ShownField:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The filters of a list. `query` is the address's query; errors name the field that they belong to."""
+    """`query` is the address's query; errors name the field that they belong to."""
 
     fields: Sequence[FilterField]
     query: QueryDict
@@ -100,7 +96,6 @@ class Filters:
 
     @property
     def shown_fields(self) -> Iterator[ShownField]:
-        """The fields; those that may have several values are empty, to add one."""
         for item in self.fields:
             yield ShownField(item, "" if item.is_several else self.query.get(item.name, ""))
 
@@ -112,7 +107,6 @@ class Filters:
 
     @property
     def kept(self) -> Iterator[tuple[str, str]]:
-        """The parameters that the form sends along: project, range, order, columns, and values chosen before."""
         replaced = {item.name for item in self.fields if not item.is_several}
         return pairs_without(self.query, replaced | set(_OF_A_PLACE))
 
@@ -142,7 +136,6 @@ class Filters:
         )
 
     def _toggled(self, name: str, value: str) -> str:
-        """Returns the address with the value, or without it if it is chosen. What is chosen is not left out as well."""
         given = self.query.getlist(name)
         values = [one for one in given if one != value] if value in given else [*given, value]
         opposite = name.removeprefix(NOT) if name.startswith(NOT) else f"{NOT}{name}"

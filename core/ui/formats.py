@@ -21,7 +21,7 @@ _MANY_TIMES = 10
 
 
 def money(value: Decimal | float | str | None) -> str:
-    """Returns dollars: cents from one cent on, and two digits that count below."""
+    """Returns dollars: cents from one cent up, two significant digits below."""
     if value is None:
         return UNKNOWN
     dollars = Decimal(str(value))
@@ -61,7 +61,6 @@ def number(value: float | None) -> str:
 
 
 def compact(value: float | None) -> str:
-    """Returns at most three digits and a letter for thousands, millions or billions."""
     if value is None:
         return NONE
     for step, letter in _COMPACT:
@@ -71,7 +70,7 @@ def compact(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Returns per cent of a share from 0 to 1: whole ones that are not 0 or 100 never look like them."""
+    """Returns per cent of a share from 0 to 1. Only an exact 0 or 1 shows as 0 or 100 %."""
     if value is None:
         return NONE
     percent = value * 100
@@ -83,7 +82,6 @@ def share(value: float | None) -> str:
 
 
 def change(now: float | Decimal | None, before: float | Decimal | None) -> str:
-    """Returns how a figure changed against the period before, in per cent; empty where there is nothing to compare."""
     if now is None or not before:
         return ""
     ratio = float(now) / float(before)
@@ -94,7 +92,6 @@ def change(now: float | Decimal | None, before: float | Decimal | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """Returns a number of bytes in the largest unit of which there is at least one."""
     if value is None:
         return NONE
     amount, unit = float(value), 0
@@ -104,7 +101,6 @@ def size(value: float | None) -> str:
 
 
 def moment(value: datetime | None) -> SafeString | str:
-    """Returns a <time> element to the second; the year is shown if it is not the present one."""
     if value is None:
         return NONE
     local = timezone.localtime(value if value.tzinfo else value.replace(tzinfo=UTC))
@@ -125,7 +121,6 @@ def day(value: date | datetime | None) -> str:
 
 
 def age(value: datetime | None) -> str:
-    """Returns how long ago a time was, to the minute."""
     if value is None:
         return NONE
     minutes = int((timezone.now() - value).total_seconds()) // 60

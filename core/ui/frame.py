@@ -1,5 +1,3 @@
-"""The frame around every page of the admin: navigation, project, range of time, time zone and search."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +20,6 @@ _LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "gro
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The context of the frame's templates."""
-
     project: Project | None
     projects: Sequence[Project]
     period: Period
@@ -44,7 +40,6 @@ class Frame:
 
 
 def frame_of(request: HttpRequest) -> Frame:
-    """Returns the frame of a page that chose none itself, such as Django's own lists."""
     known: Frame | None = getattr(request, _ATTRIBUTE, None)
     if known is not None:
         return known
@@ -56,7 +51,6 @@ def frame_of(request: HttpRequest) -> Frame:
 def make_frame(
     request: HttpRequest, project: Project | None, period: Period, problem: str = "", *, parent: str = ""
 ) -> Frame:
-    """Makes the frame and keeps it for this request. `parent` is the URL name of the page above one of a record."""
     named = request.resolver_match.url_name if request.resolver_match else ""
     parameters = {**({"project": str(project.pk)} if project else {}), **period.parameters}
     home = address_if_there("index")
@@ -78,6 +72,5 @@ def make_frame(
 
 
 def _own_address(request: HttpRequest) -> str:
-    """Returns the page's path, if that does not name a record; those of another project are not there."""
     match = request.resolver_match
     return "" if match is None or match.kwargs else request.path

@@ -1,5 +1,3 @@
-"""The marks that pages and tables set in a line: a state as a badge, an id by its first characters."""
-
 from __future__ import annotations
 
 from django.utils.html import format_html
@@ -15,7 +13,6 @@ _KINDS = {
 
 
 def id_link(href: str, identifier: object) -> SafeString:
-    """Returns a link of an id's first characters; the whole id is its title and `data-id`."""
     whole = str(identifier)
     shown = whole if len(whole) <= _ID_CHARACTERS + 4 else f"{whole[:_ID_CHARACTERS]}…"
     if not href:
@@ -24,7 +21,6 @@ def id_link(href: str, identifier: object) -> SafeString:
 
 
 def mark(value: object, kind: str = "") -> SafeString:
-    """Returns the sign of a state alone, whose word is its title and is said to screen readers."""
     text = str(value)
     chosen = kind or _KINDS.get(text, "neutral")
     return format_html(
@@ -34,7 +30,6 @@ def mark(value: object, kind: str = "") -> SafeString:
 
 
 def status(value: object, kind: str = "", label: str = "") -> SafeString:
-    """Returns a badge of a state. Without a kind the state's usual one is taken."""
     text = str(value)
     chosen = kind or _KINDS.get(text, "neutral")
     shown = label or text.replace("_", " ")

@@ -1,5 +1,3 @@
-"""The middleware that shows the times of the admin's pages in the reader's time zone."""
-
 from __future__ import annotations
 
 from django.http import HttpRequest
@@ -11,8 +9,6 @@ from core.ui.navigation import address_if_there
 
 
 class TimeZoneMiddleware(MiddlewareMixin):
-    """Comes behind the middleware of sessions. The API speaks UTC whoever calls it."""
-
     def process_request(self, request: HttpRequest) -> None:
         root = address_if_there("index")
         if root and request.path.startswith(root):

@@ -1,5 +1,3 @@
-"""The navigation of the operators' pages, by names of URLs: a page is offered to people who may open it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -90,14 +88,11 @@ class LinkGroup:
 
 
 def address_of(url_name: str, *args: Any, query: Mapping[str, str | list[str]] | None = None) -> str:
-    """Returns the address of a page of the admin; a list in `query` is a parameter that is given several times. Raises
-    NoReverseMatch."""
     address = reverse(f"admin:{url_name}", args=args)
     return f"{address}?{urlencode(query, doseq=True)}" if query else address
 
 
 def address_if_there(url_name: str, *args: Any, query: Mapping[str, str | list[str]] | None = None) -> str:
-    """Returns the address of a page of the admin, or an empty text when there is none of that name."""
     try:
         return address_of(url_name, *args, query=query)
     except NoReverseMatch:
@@ -105,10 +100,6 @@ def address_if_there(url_name: str, *args: Any, query: Mapping[str, str | list[s
 
 
 def link_groups(person: Any, query: Mapping[str, str], current: Iterable[str]) -> tuple[LinkGroup, ...]:
-    """Returns the links of the pages that the person may open.
-
-    `current` has the names of the shown page and of the page above it.
-    """
     shown = frozenset(current)
     groups = (
         LinkGroup(

@@ -1,4 +1,4 @@
-"""The base of the operators' pages. `docs/pages.md` describes the pages; `core.rights.table` says who may open each."""
+"""The base of the operators' pages. `docs/pages.md` describes them; `core.rights.table` says who may open each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 
+from core.errors import NotFoundError
 from core.models import Project
 from core.rights.asking import actor_of, may, right_of_page
 from core.roles import Right
@@ -32,6 +34,7 @@ from core.ui.panels import (
     within_limit,
 )
 from core.ui.periods import Period
+from core.ui.registry import register_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +52,24 @@ class Visit:
 
     @property
     def actor(self) -> str:
-        """The person as rows name who did something."""
         return actor_of(self.person)
 
     @property
     def sees_content(self) -> bool:
-        """True if the person may read texts that people and models wrote."""
         return self.may(Right.READ_CONTENT)
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters of an address that name project and range."""
         return {"project": str(self.project.pk), **self.period.parameters}
 
     def may(self, right: Right) -> bool:
         return may(self.person, right, self.project.pk)
 
     def require(self, right: Right) -> None:
-        """Raises PermissionDenied if the person does not have this right in the project."""
         if not self.may(right):
             raise PermissionDenied
 
     def note_change(self, row: Model, message: str) -> None:
-        """Leaves an entry in the admin's own history."""
         LogEntry.objects.log_actions(
             user_id=self.person.pk,
             queryset=type(row)._default_manager.filter(pk=row.pk),
@@ -80,15 +78,26 @@ class Visit:
             single_object=True,
         )
 
+    def done(self, message: str, href: str) -> HttpResponseRedirect:
+        messages.success(self.request, message)
+        return HttpResponseRedirect(href)
+
+    def failed(self, message: str, href: str) -> HttpResponseRedirect:
+        messages.error(self.request, message)
+        return HttpResponseRedirect(href)
+
     def link(self, url_name: str, *args: Any, **query: Any) -> str:
-        """Returns the address of another page for this project and range; empty values of `query` are left out."""
+        """Keeps project and range; leaves out empty values of `query`."""
         return address_of(url_name, *args, query=self._query(query))
 
     def link_if_there(self, url_name: str, *args: Any, **query: Any) -> str:
-        """Returns what `link` does, or an empty text for a page that is not there or that the person may not open."""
         if not self.may(right_of_page(url_name)):
             return ""
         return address_if_there(url_name, *args, query=self._query(query))
+
+    def linked(self, shown: Any, url_name: str, *args: Any, **query: Any) -> Any:
+        href = self.link_if_there(url_name, *args, **query)
+        return format_html('<a href="{}">{}</a>', href, shown) if href else shown
 
     def _query(self, query: Mapping[str, Any]) -> dict[str, str | list[str]]:
         own = self.parameters
@@ -104,55 +113,71 @@ class Visit:
 
 
 def _right_in_project(url_name: str) -> Right:
-    """Returns the right that a page needs in its project. A page for everybody who is signed in shows a project that
-    the person may read."""
     right = right_of_page(url_name)
     return Right.READ if right is Right.SIGNED_IN else right
 
 
 class Page:
-    """A page of one project: `context` is cheap, `panels` ask the stores.
+    """A page of one project, registered if the class has a `route`. `context` is cheap; `panels` ask the stores.
 
-    A route with `<uuid:project_id>` names the project in its path, and `project_id` finds that of a record whose id is
-    there; the other pages have it in the address.
+    The project comes from `<uuid:project_id>` in the route, else from the record of `model` whose id is in the route,
+    else from the address.
     """
 
     name: ClassVar[str]
     route: ClassVar[str]
     title: ClassVar[str]
-    template: ClassVar[str]
+    # The template of a page whose module has none of its name: that of `console.alerts.list` is `alerts/list.html`.
+    template: ClassVar[str] = "ui/page.html"
     # The URL name of the page above a page of one record.
     parent: ClassVar[str] = ""
     methods: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
+    # The table of the record whose id is all that the path names; the page is one of the record's project.
+    model: ClassVar[type[Model] | None] = None
+    # What the record is called, if it is not what the title says.
+    noun: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.post is not Page.post:
+            cls.methods = ("GET", "HEAD", "POST")
+        if "route" in vars(cls):
+            register_page(cls)
 
     @classmethod
     def view(cls, request: HttpRequest, **route: Any) -> HttpResponseBase:
         """The view of Django's URLs. Raises PermissionDenied, and Http404 for a project without the right."""
-        return cls().respond(request, **route)
+        try:
+            return cls().respond(request, **route)
+        except NotFoundError as error:
+            raise Http404(error.message) from error
 
     def project_id(self, **route: Any) -> UUID | None:
-        """Returns the project that the path alone names; None where it is in the address. Raises Http404."""
         named: UUID | None = route.get("project_id")
+        if self.model is not None:
+            rows = self.model._default_manager.filter(pk=next(iter(route.values())))
+            named = rows.values_list("project_id", flat=True).first()
+            if named is None:
+                raise Http404(f"There is no such {self.noun or self.title.lower()}.")
         return named
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
-        """Returns the template's context beside that of the frame. Raises Http404 for a record that is not there."""
+        """Returns the template's context beside the frame's. Raises Http404 for a missing record."""
         return {}
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return ()
 
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool] | None:
-        """Returns a function that asks the analytics store whether it has the record of the page, for a thread that may
-        not use the SQL database; None for a page that needs no answer.
+        """Returns a function that asks the analytics store whether it has the page's record; None if the page needs no
+        answer. It runs in a thread that may not use the SQL database.
 
-        A page without its record has the status 404. Its first byte waits for the answer for half a second;
-        if there is none by then, the status is 200 and the panels say what is wrong.
+        A page without its record is a 404. The first byte waits up to half a second for the answer; after that the
+        status is 200, and the panels say what is wrong.
         """
         return None
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Handles a form of the page. A page with forms has POST among its `methods`."""
         return HttpResponseNotAllowed(self.methods)
 
     def respond(self, request: HttpRequest, **route: Any) -> HttpResponseBase:
@@ -176,7 +201,6 @@ class Page:
         return self._page(visit, route)
 
     def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:
-        """Returns the page with this context, as after a form that has errors."""
         shared = {"visit": visit, "page": self}
         everything = {
             **admin.site.each_context(visit.request),
@@ -185,7 +209,8 @@ class Page:
             "panels": {panel.name: panel for panel in panels},
             **context,
         }
-        page = render_to_string(self.template, everything, visit.request)
+        own = self.__module__.partition(".")[2].replace(".", "/")
+        page = render_to_string([f"{own}.html", self.template], everything, visit.request)
         return page_response(visit.request, page, panels, shared)
 
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
@@ -204,7 +229,6 @@ class Page:
         return page
 
     def _address_query(self, visit: Visit, with_project: bool) -> str:
-        """Returns the query of the page's full address, so that a copied address shows others the same."""
         query = visit.request.GET.copy()
         query.pop(ZONE, None)
         for name, value in visit.parameters.items():

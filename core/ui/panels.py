@@ -1,8 +1,8 @@
 """Panels: the parts of a page that ask the stores. Each has two seconds to come with the page.
 
-A page is one streamed response: its frame goes out at once, the panels follow in the order of the page, loaded side by
-side. A panel that is late leaves a grey line; its load goes on, and the script of the page asks for it again. One that
-fails leaves a message. Both have a link for people without scripts, and the other panels are not touched.
+A page is one streamed response: its frame goes out at once, then the panels in page order, loaded side by side. A late
+panel leaves a grey line; its load goes on, and the page's script asks again. A failed one leaves a message. Both have a
+link for people without scripts, and do not affect other panels.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ _NOT_AVAILABLE = "Not available now."
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of a page. `load` returns the context of `template`; it may raise errors of the application."""
-
     name: str
     title: str
     template: str
@@ -58,19 +56,17 @@ class Panel:
     def of_table(
         cls, name: str, title: str, load: Callable[[], Any], *, is_wide: bool = False, refresh_seconds: int = 0
     ) -> Panel:
-        """Returns a panel that shows the table which `load` returns."""
         return cls(name, title, "panels/table.html", lambda: {"table": load()}, is_wide, refresh_seconds)
 
 
 def in_thread(function: Callable[[], Result]) -> Future[Result]:
-    """Starts a function beside the request, as panels are loaded. It must not use the SQL database, whose connection is
-    bound to its thread."""
+    """Starts a function beside the request. It must not use the SQL database, whose connection is bound to its
+    thread.
+    """
     return _threads.submit(function)
 
 
 def within_limit(future: Future[Result], otherwise: Result) -> Result:
-    """Returns what was started by `in_thread`, or `otherwise` when that fails or takes longer than the first byte
-    of a page may wait."""
     try:
         return future.result(timeout=FIRST_BYTE_SECONDS)
     except (ApplicationError, TimeoutError):
@@ -78,31 +74,27 @@ def within_limit(future: Future[Result], otherwise: Result) -> Result:
 
 
 def panel_name(request: HttpRequest) -> str | None:
-    """Returns the panel that a request asks for alone; None if it asks for the page."""
     return request.GET.get(_PARAMETER)
 
 
 def forget_attempts(request: HttpRequest) -> None:
-    """Has the panels of the reader loaded anew: a form changed something."""
     _attempts.forget(_session(request))
 
 
 def marker(name: str) -> str:
-    """Returns the text that stands for a panel's content in the rendered page."""
     return f"<!--panel:{name}-->"
 
 
 def panel_response(request: HttpRequest, panel: Panel, shared: Mapping[str, Any]) -> HttpResponseBase:
-    """Returns the content of one panel alone, for another try and for refreshing."""
     return PanelStream([], [panel], [""], request, shared)
 
 
 def page_response(
     request: HttpRequest, page: str, panels: Sequence[Panel], shared: Mapping[str, Any]
 ) -> HttpResponseBase:
-    """Returns the response that streams `page` with the panels in the places of their markers.
+    """Streams `page` with the panels in place of their markers.
 
-    `shared` is the part of the context that all panels see. Raises ValueError for a panel that the page lacks.
+    All panels see the context `shared`. Raises ValueError for a panel that the page lacks.
     """
     texts, used, rest = [], [], page
     placed = sorted(((page.find(marker(panel.name)), panel) for panel in panels), key=lambda pair: pair[0])
@@ -116,11 +108,7 @@ def page_response(
 
 
 class PanelStream(StreamingHttpResponse):
-    """The streamed response of a page.
-
-    Under ASGI the panels are loaded side by side in threads, with a limit of time; a server without an event loop
-    loads them one after another.
-    """
+    """Under ASGI, panels load side by side in threads, with a time limit; without an event loop, one after another."""
 
     def __init__(
         self,
@@ -184,13 +172,11 @@ def _attempt(request: HttpRequest, panel: Panel) -> Attempt:
 
 
 def _session(request: HttpRequest) -> str:
-    """Returns the key of the reader's session; empty for a request without one, which nobody joins."""
     session = getattr(request, "session", None)
     return str((session and session.session_key) or "")
 
 
 def _address(request: HttpRequest) -> str:
-    """Returns the address of the whole page."""
     query = request.GET.copy()
     query.pop(_PARAMETER, None)
     return f"{request.path}?{query.urlencode()}"

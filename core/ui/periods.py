@@ -1,5 +1,3 @@
-"""The time range of a page: a named one that ends now, or one with bounds of its own."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -24,12 +22,12 @@ _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class PeriodError(ValueError):
-    """Raised for a range that cannot be read; the message names the parameter."""
+    """The message names the parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A range of time in UTC that includes both its ends. `name` is a key of LABELS, or CUSTOM."""
+    """A range in UTC that includes both ends. `name` is a key of LABELS, or CUSTOM."""
 
     name: str
     start: datetime
@@ -45,13 +43,12 @@ class Period:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters of an address that name this range."""
         if self.name != CUSTOM:
             return {"range": self.name}
         return {"range": CUSTOM, "start": _written(self.start), "end": _written(self.end)}
 
     def before(self) -> Period:
-        """Returns the range of the same length before this one; of a month, the same part of the month before."""
+        """Returns the preceding range of the same length; for a month, the same part of the month before."""
         if self.name != "month":
             return Period(CUSTOM, self.start - self.length, self.start)
         start = (self.start - timedelta(days=1)).replace(day=1)
@@ -59,10 +56,6 @@ class Period:
 
 
 def parse_period(given: Mapping[str, str], now: datetime, zone: tzinfo) -> Period:
-    """Returns the range that `range`, `start` and `end` name; a bound without an offset is in `zone`.
-
-    Raises PeriodError.
-    """
     name = given.get("range") or (CUSTOM if given.get("start") or given.get("end") else DEFAULT)
     # The present second belongs to the range, so that what happened just now is on the page.
     now = now.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
@@ -84,7 +77,6 @@ def _custom(given: Mapping[str, str], now: datetime, zone: tzinfo) -> Period:
 
 
 def _bound(name: str, text: str, zone: tzinfo, *, is_end: bool) -> datetime | None:
-    """Returns the time that a bound names. A day without a time means its first or its last moment."""
     if not text:
         return None
     try:

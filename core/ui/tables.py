@@ -1,12 +1,16 @@
-"""Tables of pages: columns, sorting and pages by links, so that they work without scripts."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+from uuid import UUID
 
+from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
+
+from core.wire.pagination import Page as ListPage
+
+Stored = TypeVar("Stored", bound=Model)
 
 # Of rankings, whose later rows nobody reads.
 _MAX_PAGE = 100
@@ -17,8 +21,6 @@ _OF_A_PAGE = ("cursor", "p", "panel", "peek")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `cell` returns text or a safe string. `sort` is the name by which the list is sorted, if it can be."""
-
     name: str
     label: str
     cell: Callable[[Any], Any]
@@ -36,8 +38,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """The text that stands in place of rows, and a link to the next step."""
-
     text: str
     link: str = ""
     label: str = ""
@@ -54,8 +54,6 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A column that the reader may show or hide."""
-
     column: Column
     is_shown: bool
 
@@ -69,8 +67,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of `rows`. `query` is the address's query, from which links of sorting and columns are made."""
-
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Any]
@@ -124,7 +120,6 @@ class Table:
 
     @property
     def kept(self) -> Iterator[tuple[str, str]]:
-        """The parameters that the form of the columns sends along."""
         return pairs_without(self.query, (*_OF_A_PAGE, _COLUMNS))
 
     def _sorted_by(self, column: Column, sorts_down: bool) -> str:
@@ -138,15 +133,71 @@ class Table:
         return f"?{query.urlencode()}"
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The page of `size` rows that `p` in the address names. Links to other pages lose the parameters in `reset`."""
+
+    query: QueryDict
+    size: int
+    maximum: int = _MAX_PAGE
+    reset: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        return page_number(self.query, maximum=self.maximum)
+
+    @property
+    def page(self) -> ListPage:
+        return ListPage(self.size, (self.number - 1) * self.size)
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.page.offset, self.page.offset + self.size)
+
+    def links(self, count: int, *, is_counted: bool = True) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "count": count if is_counted else None,
+            "next_url": self._link(self.number + 1) if self.rows.stop < count else "",
+            "previous_url": self._link(self.number - 1) if self.number > 1 else "",
+        }
+
+    def _link(self, number: int) -> str:
+        return page_link(self.query, **dict.fromkeys(self.reset, ""), p=str(number))
+
+
+def newest_first(
+    rows: QuerySet[Stored], query: QueryDict, size: int, *, by: str = ""
+) -> tuple[list[Stored], dict[str, Any]]:
+    """Returns at most `size` rows after the id `cursor` in the address, and the table's fields that lead to other
+    pages.
+
+    Rows come by falling id, or by the falling date in `by`.
+    """
+    cursor = query.get("cursor", "")
+    if by:
+        try:
+            last = rows.filter(pk=UUID(cursor)).values_list(by, flat=True).first() if cursor else None
+        except ValueError:
+            last = None
+        if last is not None:
+            rows = rows.filter(Q(**{f"{by}__lt": last}) | Q(**{by: last, "pk__lt": cursor}))
+    elif cursor.isdecimal():
+        rows = rows.filter(pk__lt=int(cursor))
+    page = list(rows[: size + 1])
+    return page[:size], {
+        "query": query,
+        "next_url": page_link(query, cursor=str(page[size - 1].pk)) if len(page) > size else "",
+        "previous_url": page_link(query, cursor="") if cursor else "",
+    }
+
+
 def page_number(query: QueryDict, *, maximum: int = _MAX_PAGE) -> int:
-    """Returns the page of a list that the address names by `p`: 1 for a value that is none, at most `maximum`."""
     text = query.get("p", "")
     return min(max(int(text), 1), maximum) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
 def page_link(query: QueryDict, **changes: str | Sequence[str]) -> str:
-    """Returns the address of the same page with other parameters; an empty value takes a parameter away, and a list is
-    one that is given several times."""
     changed = query.copy()
     changed.pop("panel", None)
     for name, value in changes.items():
@@ -158,7 +209,6 @@ def page_link(query: QueryDict, **changes: str | Sequence[str]) -> str:
 
 
 def pairs_without(query: QueryDict, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields the parameters of a query but for `names`, each as often as it was given."""
     for name, values in query.lists():
         if name not in names:
             yield from ((name, str(value)) for value in values)

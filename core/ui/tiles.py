@@ -1,5 +1,3 @@
-"""Tiles: one figure each, with the period before it."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,8 +5,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure in words. `kind` is `neutral`, `good`, `warn` or `bad`, and always stands beside a text that says so."""
-
     label: str
     value: str
     # How the figure changed, or what it is measured against.

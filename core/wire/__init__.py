@@ -1,1 +1,0 @@
-"""The JSON of the management API: fields, bodies, parameters and pages of lists."""

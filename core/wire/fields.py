@@ -1,5 +1,3 @@
-"""Serializer fields that several apps use."""
-
 from __future__ import annotations
 
 import math
@@ -47,8 +45,6 @@ class TimeField(serializers.DateTimeField):
 
 
 class NumberField(serializers.FloatField):
-    """A JSON number that is finite; neither a boolean nor a text."""
-
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
             self.fail("invalid")
@@ -57,8 +53,6 @@ class NumberField(serializers.FloatField):
 
 @extend_schema_field({"type": "number", "minimum": 0})
 class MoneyField(serializers.Field[Decimal, Any, float, Any]):
-    """US dollars as a JSON number, from 0 to `max_value`."""
-
     default_error_messages = {
         "invalid": "A valid number is required.",
         "range": "Must be from 0 to {maximum}.",
@@ -92,8 +86,6 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
 
 
 class NameListField(serializers.ListField):
-    """A list of different texts, none of them blank."""
-
     child = serializers.CharField(max_length=200)
 
     def to_internal_value(self, data: Any) -> list[Any]:

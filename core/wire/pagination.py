@@ -38,34 +38,26 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of a list: `count` rows in all, the page's rows in their wire form, and the list's further fields."""
-
     count: int
     results: Sequence[Mapping[str, Any]]
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def shown_as(self, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Listing:
-        """Returns the same page with each result as `shown` makes it."""
         return replace(self, results=[shown(result) for result in self.results])
 
 
 @dataclass(frozen=True, slots=True)
 class CursorListing:
-    """One page of a list that is paged by cursors. `next` and `previous` are the cursors of its neighbours, None at the
-    ends of the list."""
-
     count: int
     results: Sequence[Mapping[str, Any]]
     next: str | None
     previous: str | None
 
     def shown_as(self, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> CursorListing:
-        """Returns the same page with each result as `shown` makes it."""
         return replace(self, results=[shown(result) for result in self.results])
 
 
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
-    """Returns `limit` and `offset` of the query. Raises ValidationError that names a bad value."""
     return Page(
         limit=_whole(request, "limit", default=default, minimum=1, maximum=maximum),
         offset=_whole(request, "offset", default=0, minimum=0, maximum=MAXIMUM_OFFSET),
@@ -73,7 +65,7 @@ def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MA
 
 
 def page_response(request: Request, page: Page, count: int, results: Sequence[Any]) -> Response:
-    """Returns the envelope around rows that a query already cut to `page`; `count` is the number of rows in all."""
+    """`results` are already cut to `page`; `count` is the number of rows in all."""
     return Response(
         {
             "count": count,
@@ -90,7 +82,6 @@ def listing_response(request: Request, page: Page, listing: Listing) -> Response
 
 
 def cursor_response(request: Request, page: Page, listing: CursorListing) -> Response:
-    """Returns the envelope of a list whose links lead on by cursors."""
     return Response(
         {
             "count": listing.count,
@@ -102,8 +93,6 @@ def cursor_response(request: Request, page: Page, listing: CursorListing) -> Res
 
 
 class LimitOffset(BasePagination):
-    """DRF's paginator by limit and offset, for querysets. Subclasses give a list other limits."""
-
     default_limit = DEFAULT_LIMIT
     max_limit = MAXIMUM_LIMIT
 

@@ -1,4 +1,4 @@
-"""Query parameters: an empty one counts as left out, and an unknown one is refused."""
+"""Query parameters: an empty one counts as absent, an unknown one is refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from core.errors import ValidationError
+from core.wire.fields import TimeField
 
 # Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = frozenset({"project_id", "limit", "offset", "start_date", "end_date"})
@@ -23,8 +24,19 @@ class Parameters(serializers.Serializer[Any]):
         return super().to_internal_value(given)
 
 
+class RangeParameters(Parameters):
+    start_date = TimeField(required=False)
+    end_date = TimeField(required=False, end_of_day=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        start, end = attrs.get("start_date"), attrs.get("end_date")
+        if start and end and start > end:
+            raise serializers.ValidationError({"end_date": "Must not be before start_date."})
+        return attrs
+
+
 def check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises ValidationError for a parameter that the call does not have: a misspelt filter would filter nothing."""
+    """Raises ValidationError for an unknown parameter: a misspelt filter would filter nothing."""
     unknown = sorted(set(request.query_params) - known - ANYWHERE)
     if unknown:
         there_are = ", ".join(sorted(known | {"project_id"}))

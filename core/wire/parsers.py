@@ -1,5 +1,3 @@
-"""JSON bodies of the management API, without text that databases refuse."""
-
 from __future__ import annotations
 
 import io

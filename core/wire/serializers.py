@@ -1,13 +1,14 @@
-"""The base classes of every JSON body."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model
 from rest_framework import serializers
 
 from core.wire.strict import Problem, wrong_type
+
+Row = TypeVar("Row", bound=Model)
 
 _MAX_UNKNOWN_FIELDS, _MAX_NAME_CHARACTERS = 20, 100
 
@@ -55,6 +56,13 @@ class BodySerializer(StrictSerializer):
         if not self.fields["project_id"].required:
             found.pop("project_id", None)
         return found
+
+
+class RowSerializer(serializers.ModelSerializer[Row]):
+    """A row as answers show it: every field is read-only."""
+
+    def get_extra_kwargs(self) -> dict[str, dict[str, Any]]:
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class EmptyBodySerializer(BodySerializer):

@@ -13,7 +13,6 @@ T = TypeVar("T")
 
 
 def storable(value: T) -> T:
-    """Returns the same JSON without characters and numbers that a database refuses."""
     cleaned: Any = _cleaned(value)
     same: T = cleaned
     return same

@@ -1,4 +1,4 @@
-"""Type checks of values in JSON bodies, by the kind of their field.
+"""Type checks of JSON values, by the kind of their field.
 
 DRF's own fields also convert `"5"`, `"yes"`, `1` and `true`, and store a number as its text.
 """
@@ -31,9 +31,9 @@ _KINDS: tuple[tuple[type[Any] | tuple[type[Any], ...], tuple[type, ...], str], .
 
 
 def wrong_type(field: Field, value: Any) -> Problem | None:
-    """Returns the reason why a value is not of its field's kind, by place inside lists and objects.
+    """Returns the problem by place inside lists and objects.
 
-    Returns None when the kind is right, and for null, which the field itself decides about.
+    Returns None if the kind is right, and for null, which the field decides about.
     """
     if value is None:
         return None
@@ -61,7 +61,6 @@ def _is_finite(number: Any) -> bool:
 
 
 def _inner(field: Field, value: Any) -> Problem | None:
-    """Returns the field of a list's or an object's members; a serializer checks its own."""
     if isinstance(field, serializers.ListField):
         members = enumerate(value)
     elif isinstance(field, serializers.DictField):

@@ -1,5 +1,3 @@
-"""Alerts, what became of them, and the secrets of webhooks, in the admin."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -39,8 +37,6 @@ class BudgetAlertAdmin(RightsAdmin):
 
 @admin.register(AlertSecret)
 class AlertSecretAdmin(RightsAdmin):
-    """The secrets of webhooks. A project has one as soon as it has an `alert_webhook_url`."""
-
     list_display = ["project", "created_at", "rotated_at"]
     list_select_related = ["project"]
     search_fields = ["project__name"]
@@ -52,7 +48,7 @@ class AlertSecretAdmin(RightsAdmin):
     def secret(self, row: AlertSecret) -> str:
         try:
             return crypto.decrypt(row.token)
-        except crypto.UndecryptableError:
+        except crypto.UndecryptableSecretError:
             return "cannot be decrypted; rotate it"
 
     @admin.action(description="Rotate: sign with a new secret from now on", permissions=["change"])
@@ -64,8 +60,6 @@ class AlertSecretAdmin(RightsAdmin):
 
 @admin.register(OperatorAlert)
 class OperatorAlertAdmin(RightsAdmin):
-    """Alerts about the installation, for superusers, since they concern no project."""
-
     project_lookup: ClassVar[str] = ""
     list_display = ["raised_at", "over_at", "kind", "subject", "host", "text"]
     list_filter = ["kind", "host"]

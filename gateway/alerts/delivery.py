@@ -1,5 +1,4 @@
-"""Delivers alerts, each channel at its own pace: a failed delivery is repeated later, and never raises the alert
-again."""
+"""Delivers alerts, each channel on its own schedule. A failed delivery is retried; the alert is not raised again."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from gateway.alerts import mail, slack, webhook
 from gateway.alerts.errors import DeliveryError
 from gateway.alerts.messages import message_of
@@ -28,13 +27,12 @@ _State = AlertDelivery.State
 
 
 def due_deliveries(now: datetime | None = None) -> list[int]:
-    """Returns the ids of the deliveries that are due, the oldest first."""
     found = AlertDelivery.objects.filter(state=_State.PENDING, next_attempt_at__lte=now or timezone.now())
     return list(found.values_list("pk", flat=True))
 
 
 def deliver(delivery_id: int) -> None:
-    """Tries a delivery once, unless another worker is at it, it is not due, or it has ended."""
+    """Tries a delivery once, unless another worker holds it, it is not due, or it has ended."""
     row = AlertDelivery.objects.select_related("alert__project", "event", "receiver").filter(pk=delivery_id).first()
     if row is None or not _claim(row):
         return
@@ -53,7 +51,7 @@ def pause_after(attempts: int) -> timedelta:
 
 
 def _claim(row: AlertDelivery) -> bool:
-    """Claims a delivery for one try. If the worker dies after this, the delivery is due again at its next time."""
+    """If the worker dies after the claim, the delivery is due again at its next time."""
     now = timezone.now()
     free = AlertDelivery.objects.filter(
         pk=row.pk, state=_State.PENDING, attempts=row.attempts, next_attempt_at__lte=now
@@ -75,7 +73,7 @@ def _send(row: AlertDelivery) -> None:
 def _secret(row: AlertDelivery) -> str:
     try:
         return secret_of(row.about.project_id)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         raise DeliveryError("the signing secret cannot be decrypted; rotate it") from None
 
 
@@ -95,5 +93,5 @@ def _note_failure(row: AlertDelivery, error: DeliveryError) -> None:
 
 
 def _is_test(row: AlertDelivery) -> bool:
-    """Returns whether somebody waits for the outcome, so that a later attempt would only confuse."""
+    """A test is tried only once: somebody waits for its outcome."""
     return row.event is not None and row.event.kind == AlertEvent.Kind.TEST

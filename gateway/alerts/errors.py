@@ -1,11 +1,8 @@
-"""The error of a failed alert delivery."""
-
 from __future__ import annotations
 
 
 class DeliveryError(Exception):
-    """A delivery failed; with `is_final` another try cannot help. The message is shown to operators and holds neither
-    address nor secret."""
+    """The message is shown to operators: it must hold no address or secret. `is_final`: a retry cannot help."""
 
     def __init__(self, message: str, *, is_final: bool = False) -> None:
         super().__init__(message)

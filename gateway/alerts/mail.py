@@ -1,5 +1,3 @@
-"""Sends alerts by e-mail."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +12,6 @@ _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
 def send_email(subject: str, text: str, addresses: Sequence[str]) -> None:
-    """Sends an e-mail. Raises DeliveryError."""
     if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
         raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)
     try:

@@ -1,5 +1,3 @@
-"""What the receivers of a project's alerts are told, in words and as the body of a webhook."""
-
 from __future__ import annotations
 
 import json
@@ -14,15 +12,12 @@ from gateway.tables.figure_alert import AlertEvent
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: a `subject` of one line, a `text` of whole sentences, and the `content` of a webhook's body."""
-
     subject: str
     text: str
     content: Mapping[str, Any]
 
     def body(self) -> bytes:
-        """Returns the webhook's body. Its `id` is the same at every attempt, so that a receiver can detect a
-        repetition."""
+        """Returns the webhook's body. Its `id` is the same at every attempt, so that receivers can drop duplicates."""
         return json.dumps(self.content, separators=(",", ":")).encode()
 
 
@@ -32,12 +27,11 @@ def message_of(row: AlertDelivery) -> Message:
 
 
 def one_line(text: str) -> str:
-    """Returns the text without line breaks: in a subject, one would begin another header."""
+    """Removes line breaks: in a subject, one would start another header."""
     return " ".join(text.split())
 
 
 def utc(moment: datetime) -> str:
-    """Returns a time as the bodies of webhooks have it."""
     return moment.isoformat().replace("+00:00", "Z")
 
 

@@ -1,6 +1,8 @@
-"""Sends operators alerts about the installation itself: a row in the admin, a signed webhook, an e-mail. The database
-decides which of several hosts sends. While the database itself is away, each host sends for itself, and the row follows
-when the database answers again. Nothing here needs Redis or Celery."""
+"""Alerts operators about the installation: a row in the admin, a signed webhook, an e-mail.
+
+The database decides which host sends. While the database is down, each host sends on its own and saves the row later.
+Nothing here needs Redis or Celery.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,6 @@ _MAX_WAITING = 1000
 
 @dataclass
 class OperatorMessage:
-    """One change of an alarm's state. `row` is the id of its database row once it has one."""
-
     alarm: Alarm
     is_over: bool
     host: str
@@ -51,7 +51,6 @@ class OperatorMessage:
         return "" if self.alarm.is_shared else self.host
 
     def body(self) -> bytes:
-        """Returns the webhook's body. `id` is the same at every attempt, so that a receiver can detect a repetition."""
         content = {
             "type": "operator.alert",
             "id": self.id,
@@ -72,7 +71,7 @@ class OperatorMessage:
 
 
 class OperatorAlerts:
-    """The operator alerts of one host. `report` returns at once; background threads, one per channel, do the rest."""
+    """The operator alerts of one host. `report` returns at once; one background thread per channel sends."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -90,7 +89,6 @@ class OperatorAlerts:
             logger.error("operator_alert.dropped kind=%s", alarm.kind)
 
     def open_alarms(self) -> list[Alarm]:
-        """Returns the alarms that an earlier process of this host reported as open. Raises the database's errors."""
         try:
             rows = OperatorAlert.objects.filter(over_at=None, host__in=["", self._host])
             return [Alarm(row.kind, row.text, row.subject, is_shared=not row.host) for row in rows]
@@ -98,7 +96,6 @@ class OperatorAlerts:
             connection.close()
 
     def _keep_rows(self) -> None:
-        """Passes each message on to the channels once its row shows that it is new, or while the database is away."""
         unsaved: list[OperatorMessage] = []
         while True:
             try:
@@ -153,8 +150,7 @@ def _channels() -> dict[str, Callable[[OperatorMessage], None]]:
 
 
 def _save(message: OperatorMessage) -> bool:
-    """Saves a message; returns whether it is new, that is, neither another host nor an earlier process has reported
-    it."""
+    """Returns whether the message is new: no other host and no earlier process has reported it."""
     alarm = message.alarm
     open_ones = OperatorAlert.objects.filter(kind=alarm.kind, subject=alarm.subject, host=message.scope, over_at=None)
     try:
@@ -180,7 +176,6 @@ def _save(message: OperatorMessage) -> bool:
 
 
 def _try(message: OperatorMessage, send: Callable[[OperatorMessage], None]) -> tuple[str, bool]:
-    """Tries to send a message; returns the outcome, and whether it is final."""
     try:
         send(message)
     except DeliveryError as error:
@@ -194,7 +189,6 @@ def _try(message: OperatorMessage, send: Callable[[OperatorMessage], None]) -> t
 
 
 def _note(message: OperatorMessage, channel: str, outcome: str) -> None:
-    """Saves the outcome in the message's row, for people to read, if there is a row and the database answers."""
     if message.row is None:
         return
     try:

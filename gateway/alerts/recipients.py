@@ -1,12 +1,10 @@
-"""The recipients of a project's alerts: the addresses of its settings, and its channels."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core.encryption.fernet import UndecryptableError, decrypt
+from core.encryption.fernet import UndecryptableSecretError, decrypt
 from gateway.alerts.errors import DeliveryError
 from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
@@ -18,15 +16,11 @@ _Channel = AlertDelivery.Channel
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one channel's messages go: the address of a webhook, or those of e-mail."""
-
     url: str = ""
     emails: tuple[str, ...] = ()
 
 
 def deliveries_of_project(about: BudgetAlert | AlertEvent) -> list[AlertDelivery]:
-    """Returns unsaved deliveries by the addresses of the project's settings and by the channels that receive what
-    concerns the project."""
     project_id = about.project_id
     rows = AlertChannel.objects.for_project(project_id).filter(receives_project_alerts=True)
     by_settings = [_delivery(about, channel=channel) for channel in _channels(project_settings(project_id))]
@@ -34,12 +28,11 @@ def deliveries_of_project(about: BudgetAlert | AlertEvent) -> list[AlertDelivery
 
 
 def deliveries_by(about: BudgetAlert | AlertEvent, channels: Iterable[AlertChannel]) -> list[AlertDelivery]:
-    """Returns an unsaved delivery by each of the channels."""
     return [_delivery(about, channel=row.kind, receiver=row, channel_name=row.name) for row in channels]
 
 
 def address_of(row: AlertDelivery) -> Address:
-    """Returns the present address: a wrong one may have been corrected since the alert. Raises DeliveryError."""
+    """Returns the current address, which may have been corrected since the alert. Raises DeliveryError."""
     address = _of_channel(row.receiver) if row.channel_name else _of_settings(row)
     if not (address.emails if row.channel == _Channel.EMAIL else address.url):
         raise DeliveryError("the address is no longer set", is_final=True)
@@ -56,7 +49,7 @@ def _of_channel(receiver: AlertChannel | None) -> Address:
         raise DeliveryError("the channel was removed", is_final=True)
     try:
         url = decrypt(receiver.encrypted_url) if receiver.encrypted_url else ""
-    except UndecryptableError:
+    except UndecryptableSecretError:
         raise DeliveryError("the address of the channel cannot be decrypted; enter it again") from None
     return Address(url, tuple(receiver.emails))
 

@@ -1,4 +1,4 @@
-"""Raises an alert for a rollout whose target does worse at 100 % than the version before it (docs/rollouts.md)."""
+"""Raises an alert for a rollout whose target does worse at 100 % than the previous version (docs/rollouts.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("gateway.alerts")
 
 
 def raise_of_watch(rollout: Rollout, names: Sequence[str], at: datetime, **_: Any) -> None:
-    """Makes the event with its deliveries in the caller's transaction, so that it comes once for each warning."""
+    """Saves the event with its deliveries in the caller's transaction, so that each warning is sent once."""
     event = AlertEvent(project_id=rollout.project_id, rollout=rollout, kind=AlertEvent.Kind.ROLLOUT)
     project, name = one_line(rollout.project.name), one_line(rollout.name)
     worse_in = ", ".join(labels_of(names))

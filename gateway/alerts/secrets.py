@@ -1,5 +1,3 @@
-"""The secret that signs a project's webhooks: drawn once, stored encrypted, replaced on demand."""
-
 from __future__ import annotations
 
 import logging
@@ -22,12 +20,10 @@ def ensure_secret(project_id: UUID) -> AlertSecret:
 
 
 def secret_of(project_id: UUID) -> str:
-    """Returns the project's secret. Raises core.encryption.fernet.UndecryptableError."""
     return crypto.decrypt(ensure_secret(project_id).token)
 
 
 def rotate_secret(row: AlertSecret, *, actor: str) -> None:
-    """Replaces the secret; every later delivery is signed with the new one."""
     row.token, row.rotated_at = _drawn(), timezone.now()
     row.save(update_fields=["token", "rotated_at"])
     logger.info("alert_secret.rotated project_id=%s actor=%s", row.project_id, actor)

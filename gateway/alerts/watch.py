@@ -1,14 +1,14 @@
-"""Raises an alert for each share of a month's budget that a project's spend has reached, once a month and anew for a
-budget that was raised."""
+"""Alerts once a month for each share of its budget that a project's spend reaches; a raised budget starts anew."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from gateway.alerts.recipients import deliveries_of_project
@@ -24,14 +24,17 @@ THRESHOLDS = (50, 80, 100)
 _AFTERMATH = timedelta(hours=1)
 
 
+def is_any_watched() -> bool:
+    return _watched().exists()
+
+
 def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
-    """Returns the new alerts, each with a delivery for each channel that is set. Several workers may run this at
-    once."""
+    """Each new alert has a delivery for each channel that is set. Several workers may run this at once."""
     now = now or datetime.now(UTC)
     raised: list[BudgetAlert] = []
     unknown = 0
     figures = Figures()
-    for row in _watched():
+    for row in _watched().iterator():
         for month in _months(now):
             try:
                 raised += _raise_of(figures, row, month)
@@ -43,12 +46,12 @@ def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
 
 
 def reached(spent: Decimal, budget: Decimal) -> list[int]:
-    """Returns the reached thresholds, in percent. A budget of zero is reached with the first spend."""
+    """Returns the reached thresholds, in percent. The first spend reaches a budget of zero."""
     return [percent for percent in THRESHOLDS if spent > 0 and spent * 100 >= budget * percent]
 
 
-def _watched() -> Iterator[GatewaySettings]:
-    return rows_with_budget().filter(values__budget_alert_enabled=True).iterator()
+def _watched() -> QuerySet[GatewaySettings]:
+    return rows_with_budget().filter(values__budget_alert_enabled=True)
 
 
 def _months(now: datetime) -> Iterable[str]:

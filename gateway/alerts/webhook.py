@@ -1,5 +1,4 @@
-"""Sends alerts as POST requests. Anyone with the right to change settings chooses the address, so only public
-addresses are connected to."""
+"""Posts alerts to public addresses only: anyone with the right to change settings chooses the address."""
 
 from __future__ import annotations
 
@@ -31,8 +30,10 @@ def signature(body: bytes, secret: str, at: int) -> str:
 
 
 def post(url: str, body: bytes, secret: str = "", *, allow_private: bool = False) -> None:
-    """Posts a body, signed if there is a secret. `allow_private` permits a private address, which an operator chose.
-    Redirects are not followed. Raises DeliveryError unless the receiver answers 2xx."""
+    """Posts a body, signed if `secret` is given. `allow_private` permits a private address that an operator chose.
+
+    Redirects are not followed. Raises DeliveryError unless the receiver answers 2xx.
+    """
     try:
         signed = {SIGNATURE: signature(body, secret, int(time.time()))} if secret else {}
         status = asyncio.run(_post(url, body, signed, allow_private))

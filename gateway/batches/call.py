@@ -1,5 +1,3 @@
-"""One call of a client about files or batches, as its handler sees it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,8 +30,6 @@ _CONTENT_HEADERS = ("content-type", "content-length", "content-disposition")
 
 
 class StoredCall(NamedTuple):
-    """A call: its path, its reply, and where it stands."""
-
     runtime: Runtime
     state: RequestState
     reply: Reply
@@ -44,7 +40,6 @@ class StoredCall(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The provider's id in the path."""
         found: str = self.scope["url_route"]["kwargs"]["id"]
         return found
 
@@ -53,25 +48,20 @@ class StoredCall(NamedTuple):
         return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
     def header(self, name: bytes) -> str:
-        """Returns a header of the request, empty without it."""
         return next((value.decode("latin-1") for sent, value in self.scope["headers"] if sent == name), "")
 
     def limit(self, default: int, maximum: int) -> int:
-        """Returns the length of a page. Raises ValidationError (400)."""
         text = self.query.get("limit", str(default))
         if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
             raise ValidationError("limit: has to be a whole number above 0")
         return min(int(text), maximum)
 
     async def read(self) -> bytes:
-        """Returns the body, which is small. Raises ValidationError, ClientGoneError."""
         body = await read_body(self.watch.receive, self.state.headers, self.runtime.body_bytes)
         self.watch.body_arrived()
         return body
 
     async def new_place(self) -> Place:
-        """Returns the integration for a new object. Raises the errors of `place_for_new`, and those of limits: a budget
-        that is used up begins no batch."""
         state = self.state
         place = place_for_new(state.snapshot, state.key, self.surface.vendor.providers, self.scope["headers"])
         await self.admit()
@@ -85,12 +75,9 @@ class StoredCall(NamedTuple):
         return Exchange(self.runtime, self.state, self.surface, place)
 
     def exchange_with(self, row: StoredObject) -> Exchange:
-        """Returns the exchange with the integration that keeps an object. Raises NotFoundError."""
         return self.exchange(place_of(self.state.snapshot, row.integration_id))
 
     def new_row(self, place: Place, kind: ObjectKind, value: Mapping[str, Any], **known: Any) -> StoredObject:
-        """Returns the unsaved row of what a provider has just made. Raises ProviderFailedError for an answer without an
-        id."""
         vendor_id, state = value.get("id"), self.state
         if not isinstance(vendor_id, str) or not 0 < len(vendor_id) <= ID_CHARACTERS:
             raise ProviderFailedError(f"{place.provider}: the answer names no id")
@@ -109,13 +96,12 @@ class StoredCall(NamedTuple):
         )
 
     async def answer(self, body: bytes) -> None:
-        """Sends a JSON answer, which the record keeps."""
         if self.state.snapshot.settings.log_content:
             self.state.answer.recorded = body
         await self.reply.whole(200, body, self.served_by())
 
     async def pass_on(self, response: UpstreamResponse, passing: Passing | None = None) -> None:
-        """Sends a provider's body as it arrives, and the last piece of it when `passing` has completed."""
+        """Sends a provider's body as it arrives; the last piece waits until `passing` has completed."""
         passing = passing or Nothing()
         try:
             await self._pass_on(response, passing)
@@ -155,7 +141,6 @@ class StoredCall(NamedTuple):
         )
 
     def served_by(self) -> HeaderList:
-        """Returns the headers that name the integration."""
         routing = self.state.routing
         found: HeaderList = [(headers.PROVIDER, routing.provider.encode())] if routing.provider else []
         if routing.deployment:
@@ -164,7 +149,6 @@ class StoredCall(NamedTuple):
 
 
 def path_of(*parts: str) -> str:
-    """Returns a path of the provider, of which the second part is an id."""
     return "/".join(quote(part, safe="/" if not at else "") for at, part in enumerate(parts))
 
 
@@ -172,7 +156,6 @@ _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def with_value(body: bytes, name: str, value: Any) -> bytes:
-    """Returns a JSON object with another value of a field; all others stay as they are."""
     fields = _decode(body)
     fields[name] = msgspec.Raw(msgspec.json.encode(value))
     return msgspec.json.encode(fields)

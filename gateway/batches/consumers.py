@@ -1,5 +1,3 @@
-"""The paths of files and batches as Channels consumers, each with its calls by method."""
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,8 +23,6 @@ Handler = Callable[[StoredCall], Awaitable[None]]
 
 
 class StoredObjectConsumer(SharedConsumer):
-    """The calls of one path. `is_upload` means that a POST brings a file, which takes longer than a request."""
-
     def __init__(self, surface: StoredObjectSurface, calls: Mapping[str, Handler], *, is_upload: bool = False) -> None:
         self.operation = surface.operation
         self._surface, self._calls, self._is_upload = surface, calls, is_upload
@@ -52,8 +48,6 @@ class StoredObjectConsumer(SharedConsumer):
 
 
 class StoredPath(NamedTuple):
-    """A path below the address of the gateway, as a pattern, and its consumer."""
-
     pattern: str
     consumer: StoredObjectConsumer
 

@@ -1,5 +1,3 @@
-"""One call of the provider that keeps an object."""
-
 from __future__ import annotations
 
 import time
@@ -27,9 +25,6 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Sent(NamedTuple):
-    """A request to the provider: the method, the path below the provider's address with its query, and a body in
-    memory or, of a known length, in a file."""
-
     method: str
     path: str
     body: bytes = b""
@@ -39,8 +34,6 @@ class Sent(NamedTuple):
 
 
 class Exchange:
-    """The calls of one provider that one call of a client makes."""
-
     def __init__(self, runtime: Runtime, state: RequestState, surface: StoredObjectSurface, place: Place) -> None:
         self._runtime, self._state, self._surface, self.place = runtime, state, surface, place
         routing = state.routing
@@ -49,7 +42,6 @@ class Exchange:
         state.answer.usage, state.answer.is_native = Usage(), True
 
     async def ask(self, sent: Sent) -> tuple[bytes, Mapping[str, Any]]:
-        """Returns a JSON answer, as it came and decoded. Raises ApplicationError."""
         response = await self.open(sent)
         try:
             body = await response.read(limit=self._runtime.answer_bytes, until=time.monotonic() + self._seconds_left())
@@ -62,7 +54,6 @@ class Exchange:
             response.close()
 
     async def open(self, sent: Sent) -> UpstreamResponse:
-        """Returns a successful response with its body still to be read. Raises ApplicationError."""
         runtime, place = self._runtime, self.place
         adapter = adapter_for(place.provider)
         try:

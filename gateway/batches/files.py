@@ -27,7 +27,7 @@ _BATCH = "batch"
 
 
 async def upload(call: StoredCall) -> None:
-    """POST /files: a file for a batch is checked line by line before it leaves."""
+    """POST /files. A file for a batch is checked line by line before it is sent."""
     place = await call.new_place()
     with temporary_file() as file:
         size = await receive_into(file, call.watch.receive, call.state.headers)
@@ -42,7 +42,6 @@ async def upload(call: StoredCall) -> None:
 
 
 def _checked(file: BinaryIO, size: int, state: RequestState, place: Place) -> dict[str, Any]:
-    """Returns what the row keeps of a form. Raises ApplicationError (400, 403), which names the field or the line."""
     if not size:
         raise not_a_form("it is empty")
     content = mapped(file, size)
@@ -62,7 +61,6 @@ def _checked(file: BinaryIO, size: int, state: RequestState, place: Place) -> di
 
 
 async def list_files(call: StoredCall) -> None:
-    """GET /files: those of the project, as they were last seen."""
     await call.read()
     query = call.query
     rows, has_more = await in_database_thread(
@@ -78,7 +76,6 @@ async def list_files(call: StoredCall) -> None:
 
 
 async def _seen(call: StoredCall, row: StoredObject) -> dict[str, Any]:
-    """Returns the file of a batch's results that nobody has asked for; empty where its provider does not show it."""
     try:
         _, value = await call.exchange_with(row).ask(Sent("GET", path_of(_PATH, row.vendor_id)))
     except ApplicationError:
@@ -88,14 +85,12 @@ async def _seen(call: StoredCall, row: StoredObject) -> dict[str, Any]:
 
 
 def listed(shown: list[dict[str, Any]], *, has_more: bool) -> bytes:
-    """Returns a list in OpenAI's form."""
     first, last = (shown[0].get("id"), shown[-1].get("id")) if shown else (None, None)
     page = {"object": "list", "data": shown, "first_id": first, "last_id": last, "has_more": has_more}
     return msgspec.json.encode(page)
 
 
 async def show(call: StoredCall) -> None:
-    """GET /files/{id}"""
     await call.read()
     row = await _row(call)
     body, value = await call.exchange_with(row).ask(Sent("GET", path_of(_PATH, row.vendor_id)))
@@ -104,7 +99,6 @@ async def show(call: StoredCall) -> None:
 
 
 async def delete(call: StoredCall) -> None:
-    """DELETE /files/{id}"""
     await call.read()
     row = await _row(call)
     body, _ = await call.exchange_with(row).ask(Sent("DELETE", path_of(_PATH, row.vendor_id)))
@@ -113,7 +107,7 @@ async def delete(call: StoredCall) -> None:
 
 
 async def content(call: StoredCall) -> None:
-    """GET /files/{id}/content: the results of a batch are priced when they have passed for the first time."""
+    """GET /files/{id}/content. A batch's results are priced once they have passed for the first time."""
     await call.read()
     row = await _row(call)
     response = await call.exchange_with(row).open(Sent("GET", path_of(_PATH, row.vendor_id, "content")))

@@ -42,7 +42,6 @@ _NEW_BATCH = msgspec.json.Decoder(_NewBatch)
 
 
 async def create(call: StoredCall) -> None:
-    """POST /batches, at the integration that has the input file."""
     call.state.body = body = await call.read()
     fields = _read(body)
     file = await in_database_thread(objects.find, call.state.snapshot.project_id, ObjectKind.FILE, fields.input_file_id)
@@ -74,8 +73,6 @@ def _read(body: bytes) -> _NewBatch:
 
 
 def _check_file(call: StoredCall, place: Place, file: StoredObject, fields: _NewBatch) -> None:
-    """Raises ValidationError (400) for a file of another kind, and ModelNotAllowedError (403) for one that another key
-    uploaded."""
     if file.purpose != "batch":
         raise ValidationError(f"input_file_id: a file with the purpose {file.purpose!r} has no requests of a batch")
     if normal_endpoint(fields.endpoint) != file.endpoint:
@@ -86,7 +83,6 @@ def _check_file(call: StoredCall, place: Place, file: StoredObject, fields: _New
 
 
 async def list_batches(call: StoredCall) -> None:
-    """GET /batches: those of the project. What has not ended is asked for anew."""
     await call.read()
     project_id, after = call.state.snapshot.project_id, call.query.get("after", "")
     rows, has_more = await in_database_thread(
@@ -97,7 +93,7 @@ async def list_batches(call: StoredCall) -> None:
 
 
 async def refresh(call: StoredCall, rows: list[StoredObject], path: str, note: Any) -> None:
-    """Asks the providers how batches stand. One that does not answer leaves its batch as it was last seen."""
+    """Asks the providers for the state of batches. If one does not answer, its batch stays as it was last seen."""
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(row: StoredObject) -> None:
@@ -112,13 +108,11 @@ async def refresh(call: StoredCall, rows: list[StoredObject], path: str, note: A
 
 
 async def show(call: StoredCall) -> None:
-    """GET /batches/{id}"""
     await call.read()
     await _pass(call, "GET")
 
 
 async def cancel(call: StoredCall) -> None:
-    """POST /batches/{id}/cancel"""
     await call.read()
     await _pass(call, "POST", "cancel")
 
@@ -131,7 +125,6 @@ async def _pass(call: StoredCall, method: str, *action: str) -> None:
 
 
 async def note(row: StoredObject, value: Mapping[str, Any]) -> None:
-    """Remembers a batch as it was just seen."""
     results = [found for name in _RESULTS if isinstance(found := value.get(name), str) and found]
     await in_database_thread(objects.save_seen, row, value, _state(value), results)
 

@@ -40,7 +40,6 @@ _decode = msgspec.json.Decoder(_NewBatch).decode
 
 
 async def create(call: StoredCall) -> None:
-    """POST /messages/batches: each request is checked before any leaves."""
     place = await call.new_place()
     with temporary_file() as file:
         size = await receive_into(file, call.watch.receive, call.state.headers)
@@ -61,7 +60,6 @@ async def create(call: StoredCall) -> None:
 
 
 def _checked(file: BinaryIO, size: int, state: RequestState, place: Place) -> RequestChecks:
-    """Returns the checks of all requests. Raises ApplicationError (400, 403), which names the request."""
     checks = RequestChecks(state, place)
     if not size:
         raise ValidationError("The request body is not valid JSON", code="invalid_json")
@@ -78,7 +76,6 @@ def _checked(file: BinaryIO, size: int, state: RequestState, place: Place) -> Re
 
 
 async def list_batches(call: StoredCall) -> None:
-    """GET /messages/batches: those of the project. What has not ended is asked for anew."""
     await call.read()
     query = call.query
     rows, has_more = await in_database_thread(
@@ -96,13 +93,11 @@ async def list_batches(call: StoredCall) -> None:
 
 
 async def show(call: StoredCall) -> None:
-    """GET /messages/batches/{id}"""
     await call.read()
     await _pass(call, "GET")
 
 
 async def cancel(call: StoredCall) -> None:
-    """POST /messages/batches/{id}/cancel"""
     await call.read()
     await _pass(call, "POST", "cancel")
 
@@ -115,7 +110,6 @@ async def _pass(call: StoredCall, method: str, *action: str) -> None:
 
 
 async def delete(call: StoredCall) -> None:
-    """DELETE /messages/batches/{id}"""
     await call.read()
     row = await _row(call)
     body, _ = await call.exchange_with(row).ask(Sent("DELETE", path_of(_PATH, row.vendor_id)))
@@ -124,7 +118,6 @@ async def delete(call: StoredCall) -> None:
 
 
 async def results(call: StoredCall) -> None:
-    """GET /messages/batches/{id}/results: they are priced when they have passed for the first time."""
     await call.read()
     row = await _row(call)
     response = await call.exchange_with(row).open(Sent("GET", path_of(_PATH, row.vendor_id, "results")))
@@ -145,7 +138,7 @@ async def _note(row: StoredObject, value: Mapping[str, Any]) -> None:
 
 
 async def _answer(call: StoredCall, body: bytes, row: StoredObject) -> None:
-    """Sends a batch whose results are here: the vendor's SDKs take them from the address that the batch names."""
+    """The vendor's SDKs fetch results from the address in the batch, so that address must be the gateway's."""
     await call.answer(with_value(body, _RESULTS_URL, _results_url(call, row)))
 
 

@@ -1,5 +1,3 @@
-"""Stores and finds the files and batches that clients made. The calls run in threads: none is on the path of a chat."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +17,7 @@ _NAMES = {ObjectKind.FILE: "file", ObjectKind.BATCH: "batch", ObjectKind.MESSAGE
 
 
 def find(project_id: UUID, kind: ObjectKind, vendor_id: str) -> StoredObject:
-    """Returns the project's own object. Raises NotFoundError (404), also for another project's."""
+    """Raises NotFoundError (404), also for another project's object."""
     row = None
     if len(vendor_id) <= ID_CHARACTERS:
         row = StoredObject.objects.for_project(project_id).filter(kind=kind, vendor_id=vendor_id).first()
@@ -29,7 +27,6 @@ def find(project_id: UUID, kind: ObjectKind, vendor_id: str) -> StoredObject:
 
 
 def save(row: StoredObject) -> None:
-    """Stores an object, or what was learned of it anew."""
     found = StoredObject.objects.for_project(row.project_id).filter(kind=row.kind, vendor_id=row.vendor_id)
     with transaction.atomic():
         if not found.update(state=row.state, value=row.value):
@@ -37,7 +34,6 @@ def save(row: StoredObject) -> None:
 
 
 def save_seen(row: StoredObject, value: Mapping[str, Any], state: str, results: Sequence[str] = ()) -> None:
-    """Stores the provider's object as it was just seen, and the files that hold the `results` of a batch."""
     row.value, row.state = dict(value), state
     row.save(update_fields=["value", "state"])
     for file_id in results:
@@ -45,7 +41,6 @@ def save_seen(row: StoredObject, value: Mapping[str, Any], state: str, results: 
 
 
 def _copy_for(batch: StoredObject, file_id: str) -> None:
-    """Makes the file of a batch's results known, which belongs to whoever made the batch."""
     StoredObject.objects.get_or_create(
         project_id=batch.project_id,
         kind=ObjectKind.FILE,
@@ -68,8 +63,10 @@ def _copy_for(batch: StoredObject, file_id: str) -> None:
 def page(
     project_id: UUID, kind: ObjectKind, *, after: str, limit: int, before: str = "", purpose: str = ""
 ) -> tuple[list[StoredObject], bool]:
-    """Returns the project's objects, the newest first, and whether there are more behind them. `after` and `before` are
-    ids that the page follows or precedes. Raises NotFoundError (404) for an id that is not the project's."""
+    """Returns the project's objects, newest first, and whether more follow.
+
+    The page follows the id `after` or precedes `before`. Raises NotFoundError (404) if the project has no such object.
+    """
     rows = StoredObject.objects.for_project(project_id).filter(kind=kind).order_by("-id")
     if purpose:
         rows = rows.filter(purpose=purpose)
@@ -83,11 +80,9 @@ def page(
 
 
 def forget(row: StoredObject) -> None:
-    """Removes an object that its provider has deleted."""
     row.delete()
 
 
 def price(row: StoredObject, records: str, cost: Decimal | None) -> bool:
-    """Notes that the results are priced by these records. Returns False when they were priced already."""
     unpriced = StoredObject.objects.filter(pk=row.pk, priced_at=None)
     return bool(unpriced.update(priced_at=timezone.now(), priced_as=records, cost_usd=cost))

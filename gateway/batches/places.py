@@ -1,4 +1,4 @@
-"""The integration that serves a call: the one that keeps the file or the batch; for a new one, the client's choice."""
+"""The integration that serves a call: the one that keeps the file or batch; for a new one, the client's choice."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from integrations.providers.base import Credentials
 
 
 class Place(NamedTuple):
-    """An integration. `deployment` is None where the project has nothing to choose among several."""
-
     credentials: Credentials
     deployment: Deployment | None = None
 
@@ -27,11 +25,9 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The deployment's name, empty without one."""
         return "" if self.deployment is None else self.deployment.name
 
     def client_name(self, model: str) -> str:
-        """Returns the name by which clients and prices know the provider's own name of a model."""
         models = {} if self.deployment is None else self.deployment.models
         return next((name for name, own in models.items() if own == model), model)
 
@@ -39,11 +35,13 @@ class Place(NamedTuple):
 def place_for_new(
     snapshot: ProjectSnapshot, key: KeyRecord, providers: Collection[str], raw: headers.RawHeaders
 ) -> Place:
-    """Returns the integration for a new file or batch: the one that `x-svc-provider` names, by its provider or by its
-    own name, else the first that has the API and that the key may use.
+    """Returns the integration for a new file or batch.
 
-    Raises ValidationError (400) for a name that has not, NotFoundError (404) where no integration has, and
-    ModelNotAllowedError (403) where the key may use none that has.
+    `x-svc-provider` selects it by provider or by name; otherwise it is the first that has the API and that the key may
+    use.
+
+    Raises ValidationError (400) if the named integration lacks the API, NotFoundError (404) if all lack it, and
+    ModelNotAllowedError (403) if the key may use none that has it.
     """
     wanted = next((value.decode("latin-1") for name, value in raw if name == headers.PROVIDER), "")
     able = [place for place in _places(snapshot) if place.provider in providers]
@@ -67,7 +65,6 @@ def place_for_new(
 
 
 def place_of(snapshot: ProjectSnapshot, integration_id: int | None) -> Place:
-    """Returns the integration that keeps an object. Raises NotFoundError (404) when it was removed or is disabled."""
     for place in _places(snapshot):
         if place.credentials.integration_id == integration_id:
             return place

@@ -1,15 +1,14 @@
-"""The record of one line of a batch's results: a request of its own in the log, at the price of batches."""
+"""Records each line of a batch's results as a request of its own, at batch prices."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from analytics.request_log.record import BATCH, Operation, Outcome, RequestRecord, SpoolEntry
 from gateway.batches.places import Place
 from gateway.models import StoredObject
+from gateway.pipeline.record import cost_fields, repeatable_id
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.pricing.answered import is_other_model
 from integrations.pricing.batch_price import batch_cost
@@ -32,8 +31,6 @@ _MAX_ATTRIBUTE_CHARACTERS = 512
 
 
 class LineRecords:
-    """Makes the records of one batch's results. `ts` is when they were fetched, in Unix microseconds."""
-
     def __init__(self, snapshot: ProjectSnapshot, place: Place, row: StoredObject, ts: int) -> None:
         self._snapshot, self.place, self._row, self.ts = snapshot, place, row, ts
         self._batch = row.batch_id or row.vendor_id
@@ -42,7 +39,6 @@ class LineRecords:
         self._attributes: Mapping[str, str] = {} if key is None else key.attributes
 
     def entry(self, result: BatchResult) -> tuple[SpoolEntry, Cost | None]:
-        """Returns the record of a line with its answer, and its cost, None when that is unknown."""
         usage, row, requested = result.usage or Usage(), self._row, self._model_of(result)
         served = requested
         if is_other_model(requested, result.model) and self._price_of(result.model) is not None:
@@ -50,7 +46,7 @@ class LineRecords:
         cost, usage = self._cost(result, usage, served), usage.in_all
         outcome, status = _outcome(result)
         record = RequestRecord(
-            request_id=self._request_id(result.custom_id),
+            request_id=repeatable_id(self.ts // 1000, self._snapshot.id_text, self._batch, result.custom_id),
             project_id=self._snapshot.id_text,
             ts=self.ts,
             outcome=outcome,
@@ -78,7 +74,7 @@ class LineRecords:
                 "batch_id": self._batch,
                 "custom_id": result.custom_id[:_MAX_ATTRIBUTE_CHARACTERS],
             },
-            **_costs(cost),
+            **cost_fields(cost),
             **_error(result, status),
         )
         kept = result.answer if self._snapshot.settings.log_content else b""
@@ -99,17 +95,8 @@ class LineRecords:
         return None if price is None and not result.error_code else Cost()
 
     def _model_of(self, result: BatchResult) -> str:
-        """Returns the model that was asked: the only one of the batch, or the one that the answer names."""
         names = self._row.model_names
         return self.place.client_name(names[0] if len(names) == 1 else result.model)
-
-    def _request_id(self, custom_id: str) -> str:
-        """Returns a UUIDv7 of the time and the line, so that no line of a batch has two ids at a time."""
-        named = f"{self._snapshot.id_text}:{self._batch}:{custom_id}".encode("utf-8", "surrogatepass")
-        digest = int.from_bytes(hashlib.blake2b(named, digest_size=10).digest(), "big") & ((1 << 74) - 1)
-        milliseconds = (self.ts // 1000) & ((1 << 48) - 1)
-        value = milliseconds << 80 | 0x7 << 76 | (digest >> 62) << 64 | 0b10 << 62 | digest & ((1 << 62) - 1)
-        return str(UUID(int=value))
 
 
 def _outcome(result: BatchResult) -> tuple[Outcome, int]:
@@ -127,19 +114,4 @@ def _error(result: BatchResult, status: int) -> Mapping[str, Any]:
         "error_type": "invalid_request_error" if 400 <= status < 500 else "api_error",
         "error_code": result.error_code[:100],
         "error_message": result.error_message,
-    }
-
-
-def _costs(cost: Cost | None) -> Mapping[str, Any]:
-    if cost is None:
-        return {}
-    return {
-        "cost_known": True,
-        "cost_input_usd": f"{cost.input:f}",
-        "cost_cache_read_usd": f"{cost.cache_read:f}",
-        "cost_cache_write_usd": f"{cost.cache_write:f}",
-        "cost_output_usd": f"{cost.output:f}",
-        "cost_other_usd": f"{cost.other:f}",
-        "cost_usd": f"{cost.total:f}",
-        "cost_source": cost.source,
     }

@@ -1,5 +1,7 @@
-"""The checks of the requests that a batch is made of. A fault is refused by its place, before anything leaves: at a
-vendor it would fail the batch minutes or hours later."""
+"""Checks the requests of a batch before any is sent, and names the place of a fault.
+
+A vendor would fail the whole batch minutes or hours later.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,7 @@ from gateway.surfaces.base import Surface
 from gateway.surfaces.chat.surface import CHAT
 from gateway.surfaces.completions.surface import SURFACE as COMPLETIONS
 from gateway.surfaces.messages.surface import SURFACE as MESSAGES
-from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.operations import embeddings, images, moderations
+from gateway.surfaces.operations import EMBEDDINGS, IMAGES, MODERATIONS
 from gateway.surfaces.responses.surface import SURFACE as RESPONSES
 from gateway.worker.current import on_loop
 from integrations.providers.given import Given
@@ -40,10 +41,10 @@ _MAX_VERDICTS = 100
 SURFACES: Mapping[str, Surface] = {
     "/v1/chat/completions": CHAT,
     "/v1/responses": RESPONSES,
-    "/v1/embeddings": NativeOnlySurface("embeddings", embeddings.read),
+    "/v1/embeddings": EMBEDDINGS,
     "/v1/completions": COMPLETIONS,
-    "/v1/moderations": NativeOnlySurface("moderations", moderations.read),
-    "/v1/images/generations": NativeOnlySurface("images", images.read),
+    "/v1/moderations": MODERATIONS,
+    "/v1/images/generations": IMAGES,
     MESSAGES_ENDPOINT: MESSAGES,
 }
 _UNSUPPORTED = "unsupported_parameter"
@@ -51,8 +52,6 @@ _OWN = ("prompt_config", "prompt_variables", "models", "provider")
 
 
 class _Body(msgspec.Struct):
-    """The fields of a request that the gateway acts on."""
-
     model: Name
     stream: bool | None = None
     prompt_config: Any = None
@@ -86,14 +85,12 @@ _decode_body = msgspec.json.Decoder(_Body).decode
 
 
 def normal_endpoint(endpoint: str) -> str:
-    """Returns an endpoint as OpenAI writes it: Azure leaves `/v1` away
+    """Returns an endpoint as OpenAI writes it. Azure omits `/v1`
     (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/batch)."""
     return endpoint if endpoint.startswith("/v1/") else f"/v1{endpoint}"
 
 
 class RequestChecks:
-    """The checks of one batch's requests, in their order. They run in a thread, since there may be 100,000."""
-
     def __init__(self, state: RequestState, place: Place) -> None:
         self._state, self._place = state, place
         self._ids: set[str] = set()
@@ -109,15 +106,12 @@ class RequestChecks:
         return len(self._ids)
 
     def check_lines(self, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Checks the lines of an input file, each with its number. Raises ApplicationError, whose message begins with
-        it."""
         for number, line in lines:
             self._at(f"line {number}", self._check_line, line)
         if not self._ids:
             raise ValidationError("file: it has no line; each line is one request")
 
     def check_messages(self, requests: Iterable[msgspec.Raw]) -> None:
-        """Checks the requests of a message batch. Raises ApplicationError, whose message begins with the place."""
         self.endpoint = MESSAGES_ENDPOINT
         for index, request in enumerate(requests):
             self._at(f"requests[{index}]", self._check_message, request)
@@ -198,7 +192,7 @@ class RequestChecks:
         self.models.append(model)
 
     def _check_references(self, body: bytes, field: str) -> None:
-        """Refuses what another project may have had the provider keep, as for a single request."""
+        """Refuses files that the provider may keep for another project, as for a single request."""
         credentials = self._place.credentials
         named = () if credentials.own_account else references_of(body, SURFACES[self.endpoint].operation)
         if unasked := [one for one in named if one.given not in self._known]:
@@ -208,7 +202,6 @@ class RequestChecks:
                 raise not_kept(reference._replace(field=f"{field}.{reference.field}"))
 
     def _guard(self, body: bytes) -> None:
-        """Has the guardrails read one request. Raises GuardrailError."""
         state = self._state
         found = findings_of(_context_of(state, SURFACES[self.endpoint], body), state)
         if self._enforced or len(state.verdicts) < _MAX_VERDICTS:
@@ -226,14 +219,12 @@ def _context_of(state: RequestState, surface: Surface, body: bytes) -> RequestCo
 
 
 def _placed(error: ApplicationError, place: str) -> ApplicationError:
-    """Returns the error with the place of the request before its message."""
     error.message = f"{place}: {error.message}"
     error.args = (error.message,)
     return error
 
 
 def _explained(problem: msgspec.ValidationError, within: str = "") -> ValidationError:
-    """Returns the error of a decoder's problem, with the field in front."""
     error = explain(str(problem))
     if error.code == "invalid_json":  # The whole is no object.
         return ValidationError(f"{within}: has to be a JSON object" if within else "has to be a JSON object")

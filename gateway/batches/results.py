@@ -1,5 +1,4 @@
-"""The results of a batch on their way to the client: each line becomes a record while it passes, and all of them are
-priced together, once, when the last one has."""
+"""Records each line of a batch's results as it passes to the client, and prices all lines together after the last."""
 
 from __future__ import annotations
 
@@ -30,21 +29,16 @@ logger = logging.getLogger("gateway.batches")
 
 
 class Passing(Protocol):
-    """What happens to a body beside its being passed on."""
-
-    async def feed(self, data: bytes) -> None:
-        """Takes what has arrived, before it leaves."""
+    async def feed(self, data: bytes) -> None: ...
 
     async def complete(self) -> None:
-        """Is called when all has arrived, before the last piece leaves."""
+        """Called when all data has arrived, before the last piece is sent."""
 
     async def drop(self) -> None:
-        """Is called at the end, also of a body that broke off. Safe behind `complete`."""
+        """Called at the end, also if the body broke off. Safe after `complete`."""
 
 
 class Nothing:
-    """The passing of a body that is nobody's results."""
-
     async def feed(self, data: bytes) -> None:
         pass
 
@@ -56,8 +50,10 @@ class Nothing:
 
 
 class Pricing:
-    """Records and prices the results of `row`. Its work is done in threads, a piece at a time. A disk or a database
-    that fails leaves the results without a price, for the next fetch, and the client does not notice."""
+    """Records and prices the results of `row`, in threads, a piece at a time.
+
+    If a disk or database fails, the results stay unpriced until the next fetch; the client does not notice.
+    """
 
     def __init__(
         self, runtime: Runtime, snapshot: ProjectSnapshot, row: StoredObject, records: LineRecords, read: _Read
@@ -99,7 +95,6 @@ class Pricing:
             held.discard()
 
     def _take(self, data: bytes) -> None:
-        """Records the lines that `data` completes."""
         with self._lock:
             if not self._failed:
                 self._record_lines(data)
@@ -160,8 +155,7 @@ class Pricing:
             self._note_priced()
 
     def _decide(self, held: HeldRecords) -> bool:
-        """Prices the results by these records, unless another fetch has. From here on a death of the process is mended
-        by `settle_held`."""
+        """Prices the results, unless another fetch has. `settle_held` recovers from a crash after this."""
         if not price(self._row, held.name, self._cost):
             held.discard()
             return False
@@ -180,7 +174,6 @@ class Pricing:
             self._runtime.limiter.charge(self._snapshot.limits, claim, to_units(self._cost))
 
     def _caller(self) -> Caller:
-        """Returns the team, the key and the user that made the batch, with the limits that they have now."""
         snapshot, row = self._snapshot, self._row
         key = next((key for key in snapshot.keys.values() if key.id == row.api_key_id), None)
         limits = None if key is None else key.limits

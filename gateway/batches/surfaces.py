@@ -1,5 +1,3 @@
-"""The client protocols of files and batches, as far as replies and records need them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,9 +14,6 @@ from integrations.providers.openai import batches as openai
 
 
 class Vendor(NamedTuple):
-    """A vendor's API of batches: the providers that have it, the address of a path there, and how a line of its results
-    is read."""
-
     providers: tuple[str, ...]
     endpoint: Callable[[str, str, Credentials], Endpoint]
     read_result: Callable[[bytes], BatchResult]
@@ -29,8 +24,6 @@ ANTHROPIC = Vendor(anthropic.BATCH_PROVIDERS, anthropic.endpoint, anthropic.read
 
 
 class StoredObjectSurface(ChatSurface):
-    """Calls about what a provider keeps. Answers are the provider's own, and errors have OpenAI's form."""
-
     native_only = True
 
     def __init__(self, operation: str, vendor: Vendor) -> None:
@@ -39,8 +32,6 @@ class StoredObjectSurface(ChatSurface):
 
 
 class MessageBatchSurface(StoredObjectSurface):
-    """Calls about message batches, whose errors have Anthropic's form."""
-
     def error(self, error: ApplicationError, request_id: str) -> bytes:
         return error_body(error, request_id)
 

@@ -1,5 +1,7 @@
-"""The body of an upload, which may have hundreds of megabytes: it is kept on disk while it is checked, and leaves from
-there. A form (https://www.rfc-editor.org/rfc/rfc7578) is looked at where it lies."""
+"""An upload may have hundreds of megabytes: it is kept on disk, checked there and sent from there.
+
+A form (https://www.rfc-editor.org/rfc/rfc7578) is parsed in place.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,7 @@ _AGAIN = {"retry-after": "30"}
 
 @contextmanager
 def temporary_file() -> Iterator[BinaryIO]:
-    """Yields a file without a name, of which nothing is left when it is closed. Raises ServiceUnavailableError (503)
-    when the disk is full."""
+    """Yields an unnamed file that is gone when closed. Raises ServiceUnavailableError (503) when the disk is full."""
     try:
         with tempfile.TemporaryFile(dir=settings.GATEWAY_FILE_DIR) as file:
             yield file
@@ -46,8 +47,11 @@ def temporary_file() -> Iterator[BinaryIO]:
 
 
 async def receive_into(file: BinaryIO, receive: Receive, headers: RequestHeaders) -> int:
-    """Writes the request's body into the file and returns its size. Raises BodyTooLargeError (413) above
-    GATEWAY_FILE_BYTES, ValidationError for a compressed body, and ClientGoneError when the client leaves."""
+    """Writes the request's body into the file and returns its size.
+
+    Raises BodyTooLargeError (413) above GATEWAY_FILE_BYTES, ValidationError for a compressed body, and ClientGoneError
+    when the client leaves.
+    """
     refuse_compressed(headers)
     pieces: list[bytes] = []
     size = unwritten = 0
@@ -75,21 +79,17 @@ def _write(file: BinaryIO, pieces: list[bytes]) -> None:
 
 
 class Stored:
-    """The bytes of a file of `size` bytes, looked at without being read into memory: what `parts_of` needs of bytes."""
-
     def __init__(self, content: mmap.mmap) -> None:
         self._content = content
 
     @property
     def raw(self) -> mmap.mmap:
-        """The whole content, as a buffer."""
         return self._content
 
     def __getitem__(self, place: slice) -> bytes:
         return self._content[place]
 
     def find(self, wanted: bytes, start: int = 0, end: int | None = None) -> int:
-        """Returns the first place of `wanted` from `start` on, -1 without one."""
         end = len(self._content) if end is None else min(end, len(self._content))
         while start < end:
             stop = min(start + _WINDOW_BYTES + len(wanted), end)
@@ -100,8 +100,10 @@ class Stored:
         return -1
 
     def lines(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yields the lines between two places that are not blank, with their numbers and without line breaks, each of
-        at most `GATEWAY_BODY_BYTES`: one that is longer comes cut, with one byte too many."""
+        """Yields the lines that are not blank, with their numbers and without line breaks.
+
+        A line over `GATEWAY_BODY_BYTES` is cut one byte after that limit.
+        """
         most = settings.GATEWAY_BODY_BYTES + 1
         number = 1
         while True:
@@ -115,7 +117,6 @@ class Stored:
             start, number = stop + 1, number + 1
 
     def _behind_blanks(self, start: int, end: int) -> tuple[int, int]:
-        """Returns the first place that is not blank, and the line breaks before it: there may be millions."""
         breaks, glance = 0, _GLANCE_BYTES
         while start < end:
             window = self._content[start : min(start + glance, end)]
@@ -129,20 +130,19 @@ class Stored:
 
 
 def mapped(file: BinaryIO, size: int) -> Stored:
-    """Returns the content of a file, which is not empty. It is unmapped with the last view of it."""
+    """The file must not be empty. It is unmapped with the last view of it."""
     return Stored(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
 
 
 def blank_mark(file: BinaryIO, content: Stored, start: int) -> None:
-    """Writes blanks over a byte order mark, with which no vendor's JSON begins."""
+    """Overwrites a byte order mark with blanks, since no vendor's JSON begins with one."""
     if content[start : start + len(BOM_UTF8)] == BOM_UTF8:
         file.seek(start)
         _write(file, [b" " * len(BOM_UTF8)])
 
 
 def reader_of(file: BinaryIO) -> BinaryIO:
-    """Returns a reader of the whole file for a transport, which closes it when it likes, and the file's owner then does
-    not have to wait."""
+    """Returns a second reader of the file for a transport, which may close it at any time."""
     file.seek(0)
     return os.fdopen(os.dup(file.fileno()), "rb")
 
@@ -152,10 +152,7 @@ def not_a_form(problem: str) -> ValidationError:
 
 
 class Form:
-    """The fields of a form, and the place of its file."""
-
     def __init__(self, content: Stored) -> None:
-        """Reads the parts. Raises ValidationError (400) for a body that is no form with a file in it."""
         try:
             self._parts = {part.name: part for part in parts_of(content)}
         except ValueError as problem:
@@ -164,14 +161,12 @@ class Form:
 
     @property
     def file(self) -> Part:
-        """Returns the file. Raises ValidationError (400) without one."""
         part = self._parts.get("file")
         if part is None or part.filename is None:
             raise ValidationError("file: this field is required", code="missing_field")
         return part
 
     def text(self, name: str) -> str:
-        """Returns a field. Raises ValidationError (400) without it."""
         part = self._parts.get(name)
         if part is None:
             raise ValidationError(f"{name}: this field is required", code="missing_field")

@@ -1,4 +1,4 @@
-"""Computes the cache key of a request from everything that shapes its answer, and nothing else."""
+"""The cache key covers everything that shapes an answer, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ def cache_key(
     *,
     stream: bool,
 ) -> str:
-    """Returns the Redis key of a request's answer. `body` is the request as it is forwarded, `prompt` the id of its
-    managed prompt and the version, `target` the provider and model to call: `auto` is not always the same model, nor a
-    model always served by the same provider. Settings that choose or change answers count as well. Raises
-    ValidationError for a number that is out of range."""
+    """Returns the Redis key of a request's answer. Settings that choose or change answers are part of it.
+
+    `body` is the request as forwarded, `prompt` the id and version of its managed prompt. `target` is the provider and
+    model to call: `auto` may select another model, and another provider may serve a model. Raises ValidationError for a
+    number out of range.
+    """
     fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _MAX_PARSED_BYTES else _decode_raw(body)
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
     context = repr((prompt, target, stream, settings.shaping))

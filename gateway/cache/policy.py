@@ -1,5 +1,3 @@
-"""Decides whether a request may be answered from the cache, and how old the answer may be."""
-
 from __future__ import annotations
 
 import re
@@ -14,8 +12,7 @@ _MAX_AGE = re.compile(r"max-age=\"?([0-9]{1,18})\"?\Z")
 
 
 class CachePolicy(msgspec.Struct, frozen=True):
-    """A request's use of the cache, in seconds. `max_age` 0 means that no stored answer is acceptable, `ttl` 0 that the
-    answer is not stored."""
+    """In seconds. With `max_age` 0 no stored answer is used; with `ttl` 0 none is stored."""
 
     max_age: int
     ttl: int
@@ -25,10 +22,12 @@ NO_CACHE = CachePolicy(0, 0)
 
 
 def cache_policy(cache_control: str, project_ttl: int) -> CachePolicy:
-    """Combines the header `Cache-Control` (RFC 9111, 5.2.1) with the project's `cache_ttl_seconds`. `max-age=N`
-    accepts an answer of at most N seconds and stores the answer as long, or for the project's time if that is
-    longer; `no-cache` requires a new answer, `no-store` a new one that is not stored. An unreadable header turns the
-    cache off."""
+    """Combines the header `Cache-Control` (RFC 9111, 5.2.1) with the project's `cache_ttl_seconds`.
+
+    `max-age=N` accepts an answer of at most N seconds, and stores the answer for N seconds or the project's time,
+    whichever is longer. `no-cache` requires a new answer; `no-store` also does not store it. An unreadable header turns
+    the cache off.
+    """
     return _read(cache_control, project_ttl) if len(cache_control) <= _MAX_CHARACTERS else NO_CACHE
 
 

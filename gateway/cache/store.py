@@ -1,4 +1,4 @@
-"""Stores answers in Redis. While Redis is away, nothing is found or stored, and no request waits for it."""
+"""Stores answers in Redis. During a Redis outage nothing is found or stored, and no request waits."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MAX_UNLINKED = 1000
 
 
 class CachedAnswer(msgspec.Struct, frozen=True):
-    """A stored answer. `content` is the JSON of a chat completion, or the events of a stream without its terminator; if
-    `is_native`, in the client's own protocol. `kept_at` is the Unix time of storing it."""
+    """A stored answer. `content` is a chat completion's JSON, or a stream's events without its terminator; if
+    `is_native`, it is in the client's own protocol. `kept_at` is the Unix time of storing."""
 
     provider: str
     model: str
@@ -47,11 +47,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ResponseCache:
-    """The response cache of one worker; it belongs to one event loop."""
-
     def __init__(self, url: str, *, max_bytes: int, timeout: float) -> None:
-        """Answers larger than `max_bytes` are not stored. `timeout` is the number of seconds until Redis counts as
-        away."""
+        """Answers over `max_bytes` are not stored. After `timeout` seconds without an answer, Redis counts as down."""
         self._redis = background_client(url, connect_seconds=max(timeout, _CONNECT_SECONDS))
         self._timeout = timeout
         self._slots = asyncio.Semaphore(_CONNECTIONS)
@@ -73,14 +70,13 @@ class ResponseCache:
         return self._looking is not None and not self._looking.done()
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
-        """Returns the stored answer if it is at most `max_age` seconds old, else None."""
         kept = await self._read(self._redis.get, key)
         return None if kept is None else _answer(kept, max_age)
 
     async def get_both(
         self, key: str, other: str, *, max_age: float
     ) -> tuple[CachedAnswer | None, CachedAnswer | None]:
-        """Returns what `get` does for two keys of one project, which share a slot of a cluster, in one round trip."""
+        """Does `get` for two keys in one round trip. Both belong to one project, so they share a slot of a cluster."""
         kept = await self._read(self._redis.mget, key, other)
         if kept is None:
             return None, None
@@ -88,7 +84,6 @@ class ResponseCache:
         return own, others
 
     async def _read(self, command: Callable[..., Any], *keys: str) -> Any:
-        """Returns what the command answers; None while Redis is away."""
         async with self._slots:
             if self.is_away:
                 return None
@@ -101,7 +96,6 @@ class ResponseCache:
             return found
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
-        """Stores an answer for `ttl` seconds, without waiting."""
         if self.is_away or len(answer.content) > self._max_bytes or len(self._puts) >= _MAX_PUTS:
             return
         task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl), name="gateway.cache.put")
@@ -141,7 +135,6 @@ class ResponseCache:
             watch(self._looking)
 
     async def _look(self) -> None:
-        """Returns when Redis answers again. No request waits for the time that a connection takes."""
         while True:
             await asyncio.sleep(_RETRY_SECONDS)
             try:
@@ -162,8 +155,7 @@ def _answer(kept: bytes, max_age: float) -> CachedAnswer | None:
 
 
 def empty(client: redis.Redis, project: str) -> int:
-    """Deletes every stored answer of a project, on all nodes of a cluster; returns how many there were. Raises what
-    REDIS_ERRORS has."""
+    """Deletes on all nodes of a cluster; returns the number of answers. Raises the errors of REDIS_ERRORS."""
     count, keys = 0, client.scan_iter(match=prefix(project) + "*", count=1000)
     while some := list(islice(keys, _MAX_UNLINKED)):
         with client.pipeline(transaction=False) as batch:

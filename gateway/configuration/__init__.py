@@ -1,1 +1,1 @@
-"""Projects as a file, for `manage.py apply`, `export` and `import_from` (docs/configuration-files.md)."""
+"""Projects as files: `manage.py apply`, `export` and `import_from` (docs/configuration-files.md)."""

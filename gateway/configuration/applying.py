@@ -1,4 +1,4 @@
-"""Plans what becomes of the projects of a file, in transactions that are undone, and then does it in one."""
+"""Plans what a file changes, in transactions that are rolled back, and then applies all of it in one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _MAX_AUDITED = 100_000
 
 
 def projects_of(source: Source) -> Projects:
-    """Returns the projects of a file. Raises InvalidConfigurationError."""
     values = source.values
     if not isinstance(values, Mapping):
         raise InvalidConfigurationError([Problem((), "Is no object: a configuration has format and projects.")])
@@ -41,7 +40,6 @@ def projects_of(source: Source) -> Projects:
 
 
 def entries_of(projects: Projects) -> int:
-    """Returns the number of entries, each of which `plan` and `carry_out` announce twice: read, and compared."""
     return sum(
         len(section) if isinstance(section, Mapping) and name != "settings" else 1
         for project in projects.values()
@@ -51,7 +49,6 @@ def entries_of(projects: Projects) -> int:
 
 
 def plan(projects: Projects, *, prune: bool, makes_keys: bool, done: Callable[[], object]) -> list[ProjectPlan]:
-    """Returns what would become of each project. Nothing is changed. Raises InvalidConfigurationError."""
     found, problems = [], []
     # Services log what they do, and nothing of it is done.
     with recording(), _without_log():
@@ -76,9 +73,11 @@ def carry_out(
     command: str,
     done: Callable[[], object],
 ) -> None:
-    """Does what was planned, all of it in one transaction, and writes its entries to the audit log. `new_keys` is left
-    before the end of the transaction, so that no key is valid that nobody has been told. Raises ConflictError where a
-    project was changed by somebody else meanwhile."""
+    """Applies the plans in one transaction and writes the audit log.
+
+    `new_keys` is left before the commit, so that every valid key has been shown to somebody. Raises ConflictError if
+    somebody else changed a project meanwhile.
+    """
     with recording(max_rows=_MAX_AUDITED) as collected, transaction.atomic(), new_keys as keys:
         for planned in plans:
             if _bring(planned.name, projects[planned.name], prune, keys, done) != planned:

@@ -1,4 +1,4 @@
-"""Reads YAML with the line of every value: what YAML would let pass in silence is refused here."""
+"""Reads YAML with the line of every value, and refuses what YAML would accept silently."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that was read. `values` is None for an empty one. `doubled` are the names that are twice in one object,
-    of which the first counts."""
+    """`values` is None for an empty file. `doubled` are names that occur twice in one object; the first counts."""
 
     name: str
     values: Any
@@ -36,8 +35,6 @@ class Source:
 
     @contextmanager
     def all_told(self, *, is_last: bool = True) -> Iterator[None]:
-        """Has the doubled names told together with what else is found wrong, and the last time also if nothing is.
-        Raises InvalidConfigurationError."""
         try:
             yield
         except InvalidConfigurationError as error:
@@ -46,7 +43,6 @@ class Source:
             raise InvalidConfigurationError(self.doubled)
 
     def place(self, path: Path) -> str:
-        """Returns the file and, if it is known, the line of a value, or of the last that is there on the way to it."""
         node = self.root
         if node is None:
             return f"{self.name}: "
@@ -60,7 +56,6 @@ class Source:
 
 
 def read_file(name: str) -> bytes:
-    """Returns the content of a file. Raises InvalidConfigurationError."""
     try:
         with File(name).open("rb") as file:
             return read_stream(name, file)
@@ -69,7 +64,6 @@ def read_file(name: str) -> bytes:
 
 
 def read_stream(name: str, stream: BinaryIO) -> bytes:
-    """Returns what a stream has. Raises InvalidConfigurationError for too much."""
     content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise _invalid(f"{name}: ", f"Has more than {MAX_BYTES // 1_000_000} MB.")
@@ -77,15 +71,12 @@ def read_stream(name: str, stream: BinaryIO) -> bytes:
 
 
 def read_yaml(name: str, content: bytes) -> Source:
-    """Returns the only document of a YAML file. Raises InvalidConfigurationError for what is no YAML, for names that
-    are twice in one object, and for values that no configuration has."""
     source = read_with_doubled(name, content)
     with source.all_told():
         return source
 
 
 def read_with_doubled(name: str, content: bytes) -> Source:
-    """Returns the same for whoever tells doubled names together with what else is wrong."""
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -111,8 +102,7 @@ def read_with_doubled(name: str, content: bytes) -> Source:
 
 
 def _check_depth(name: str, text: str) -> None:
-    """Raises InvalidConfigurationError for a text whose nodes would be nested so deeply that making them ends the
-    process: the parser in C calls itself for each level. Its events come one after the other."""
+    """The parser in C recurses for each level, so deep nesting would end the process. Its events come one by one."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -127,8 +117,6 @@ def _check_depth(name: str, text: str) -> None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes the values of nodes, each node once: an alias gets the value of its anchor."""
-
     name: str
     loader: yaml.SafeLoader
     made: dict[int, tuple[Any, int]] = field(default_factory=dict)
@@ -138,7 +126,6 @@ class _Reader:
         return self._made(node, path, depth)[0]
 
     def _made(self, node: yaml.Node, path: Path, depth: int) -> tuple[Any, int]:
-        """Returns the value of a node, and how many values it consists of."""
         known = self.made.get(id(node))
         if known is not None:
             return known
@@ -176,7 +163,6 @@ class _Reader:
         return {**merged, **own}, size
 
     def _merge(self, merged: dict[str, Any], node: yaml.Node, path: Path, depth: int) -> int:
-        """Adds what `<<` stands for, the first of several first, and returns how many values that are."""
         size = 0
         for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(one, yaml.MappingNode):
@@ -187,7 +173,7 @@ class _Reader:
         return size
 
     def _name(self, key: yaml.Node, path: Path) -> str:
-        """Returns a name as it was written: `on`, `1` and `2027-01-01` are names as well."""
+        """Names stay as they were written: `on`, `1` and `2027-01-01` are names too."""
         if not isinstance(key, yaml.ScalarNode):
             raise self._problem(key, path, "The name of a field is a text.")
         return str(key.value)
@@ -215,7 +201,6 @@ class _Reader:
 
 
 def _step(node: yaml.Node, step: str | int) -> tuple[int, yaml.Node] | None:
-    """Returns the line at which a member begins, and its node."""
     if isinstance(node, yaml.MappingNode):
         for key, value in _members(node):
             if key.value == str(step):

@@ -1,5 +1,3 @@
-"""Compares a file with a project, and makes the project what the file says."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +48,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one entry, or of the settings, whose name is empty. `differences` are [before, after] by field."""
+    """`name` is empty for the settings. `differences` are [before, after] by field."""
 
     section: str
     name: str
@@ -60,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPlan:
-    """What becomes of one project; `unnamed` counts the entries that the file does not name and that stay."""
+    """`unnamed` counts the entries that the file does not name; they stay."""
 
     name: str
     is_new: bool
@@ -86,9 +84,10 @@ class _Wanted:
 def bring_to(
     project: Project, given: Mapping[str, Any], *, prune: bool, new_keys: NewKeys, done: Callable[[], object]
 ) -> tuple[list[Change], int]:
-    """Makes the project what the file says, within a transaction, and returns what was changed, and the number of
-    entries that the file does not name and that stay. Raises InvalidConfigurationError; the caller has the transaction
-    undone. `done` is called twice for each entry."""
+    """Applies a file to a project. Returns the changes, and the number of entries that the file does not name.
+
+    The caller rolls the transaction back on InvalidConfigurationError. `done` is called twice for each entry.
+    """
     path: Path = ("projects", project.name)
     _refuse_unknown(given, {kind.name for kind in SECTIONS}, path, "section")
     wanted = _settled(_read(project, given, path, new_keys, done))
@@ -108,7 +107,6 @@ def bring_to(
 
 
 def sections_of(project: Project) -> Iterator[tuple[Section, Mapping[str, Values]]]:
-    """Yields each section of a project with its entries."""
     for kind in SECTIONS:
         section = kind(project)
         yield section, section.stored()
@@ -117,7 +115,6 @@ def sections_of(project: Project) -> Iterator[tuple[Section, Mapping[str, Values
 def _read(
     project: Project, given: Mapping[str, Any], path: Path, new_keys: NewKeys, done: Callable[[], object]
 ) -> list[_Wanted]:
-    """Returns the sections that the file has. Raises InvalidConfigurationError with the problems of all of them."""
     problems: list[Problem] = []
     found = []
     for kind in SECTIONS:
@@ -139,8 +136,6 @@ def _read(
 
 
 def _settled(wanted: Sequence[_Wanted]) -> list[_Wanted]:
-    """Returns the sections with what is stored where references to secrets lead to nothing. Raises
-    InvalidConfigurationError that names all that is missing."""
     problems: list[Problem] = []
     found = []
     for one in wanted:
@@ -206,7 +201,7 @@ def _changed(section: Section, name: str, values: Values, stored: Values) -> Cha
 
 
 def _delete(section: EntriesSection, path: Path, names: Sequence[str]) -> Iterator[Change]:
-    """Deletes entries. One that another of them still needs waits for the end of that."""
+    """An entry that another one still needs is deleted after that one."""
     waiting = list(names)
     while waiting:
         refused: list[str] = []

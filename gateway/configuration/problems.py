@@ -1,5 +1,3 @@
-"""What is wrong with a configuration file, by place."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,22 +16,17 @@ _WHOLE = "non_field_errors"
 
 
 class Problem(NamedTuple):
-    """A problem of the value at `path`. `place` is the file and the line, where whoever reports it knows them."""
-
     path: Path
     text: str
     place: str = ""
 
 
 class InvalidConfigurationError(Exception):
-    """A file that cannot be applied, with everything that was found wrong at once."""
-
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = list(problems)
         super().__init__(self.told(lambda _: ""))
 
     def told(self, place: Callable[[Path], str]) -> str:
-        """Returns a line for each problem; `place` says where in the file a path is."""
         lines = [
             printable(f"{known or place(path)}{dotted(path)}{': ' if path else ''}{text}")
             for path, text, known in self.problems
@@ -47,7 +40,7 @@ def dotted(path: Path) -> str:
 
 
 def printable(line: str) -> str:
-    """Returns the line with escapes for what a terminal would not print: names of a file may have any character."""
+    """Escapes what a terminal would not print: names in a file may have any character."""
     if line.isprintable():
         return line
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
@@ -55,7 +48,7 @@ def printable(line: str) -> str:
 
 @contextmanager
 def within(path: Path) -> Iterator[None]:
-    """Has the failures of serializers and services raised as problems of the fields below `path`."""
+    """Turns errors of serializers and services into problems of the fields below `path`."""
     try:
         yield
     except exceptions.ValidationError as error:
@@ -71,7 +64,6 @@ def within(path: Path) -> Iterator[None]:
 
 @contextmanager
 def below(place: str) -> Iterator[None]:
-    """Has the failures of services raised as those of the fields below `place`."""
     try:
         yield
     except ApplicationError as error:

@@ -1,6 +1,6 @@
-"""Reads a version of a prompt from a file: YAML, JSON, or Markdown whose front matter has the fields beside the text.
+"""Reads a prompt version from YAML, JSON, or Markdown whose front matter has the fields beside the text.
 
-The fields are those of a version in a configuration file (docs/configuration-files.md).
+The fields are those of a configuration file (docs/configuration-files.md).
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL |
 
 
 def read_prompt(name: str, text: str) -> VersionContent:
-    """Returns the version that a file describes. Raises ValidationError, which names the file, and the line of the
-    fault where it is known."""
     suffix = PurePosixPath(name).suffix.lower()
     if suffix not in _SUFFIXES:
         problem = f"Must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}."
@@ -57,7 +55,6 @@ def _of_json(name: str, text: str) -> Source:
 
 
 def _of_markdown(name: str, text: str) -> Source:
-    """Returns the fields of the front matter, if there is one, and the text behind it as `system_prompt`."""
     found = _FRONT_MATTER.match(text)
     body = (text[found.end() :] if found else text).strip("\n")
     if not found:

@@ -1,5 +1,3 @@
-"""The plan as people read it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,6 @@ _MAX_CHARACTERS = 100
 
 
 def lines_of(plans: Sequence[ProjectPlan], *, can_prune: bool) -> Iterator[str]:
-    """Yields the lines of a plan: each change with its fields, then the numbers of all."""
     for plan in plans:
         if plan.is_any:
             yield f"project {plan.name}{' (new)' if plan.is_new else ''}"
@@ -29,7 +26,6 @@ def lines_of(plans: Sequence[ProjectPlan], *, can_prune: bool) -> Iterator[str]:
 
 
 def summary(plans: Sequence[ProjectPlan]) -> str:
-    """Returns the numbers of changes in one sentence."""
     changes = [change.action for plan in plans for change in plan.changes]
     new = sum(plan.is_new for plan in plans)
     counts = {action: changes.count(action) + (new if action is Action.CREATE else 0) for action in Action}

@@ -1,4 +1,4 @@
-"""Secrets in a configuration: the file says where each is found, and never holds one."""
+"""A configuration says where each secret is found, and never contains one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.secret_files import UnusableFileError, read_secret_file
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from integrations.access.credentials import MASK
@@ -18,8 +18,11 @@ _FORM = "Secrets do not stand in this file: write {env: NAME} or {file: PATH}."
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret with the words for where it is from. The value is None where nothing is found there, so that what is
-    stored stays; a stored secret that no encryption key reads is None as well."""
+    """A secret and the words for its source.
+
+    The value is None if the reference leads to nothing, so that the stored one stays, or if no encryption key decrypts
+    the stored one.
+    """
 
     value: str | None = field(repr=False)
     source: str = field(default="stored", compare=False)
@@ -31,8 +34,7 @@ class Secret:
 
 
 def read_secret(given: Any, path: Path) -> Secret:
-    """Returns the secret that a reference leads to; an empty text stands for none. Raises InvalidConfigurationError
-    for another text, and for a file that is there and cannot be read."""
+    """An empty text means no secret. Raises InvalidConfigurationError for other text, and for an unreadable file."""
     if isinstance(given, Secret):
         return given
     if given == "":
@@ -46,7 +48,6 @@ def read_secret(given: Any, path: Path) -> Secret:
 
 
 def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:
-    """Returns the secrets of an object of headers by their names in lower case; None where there is none."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -58,24 +59,24 @@ def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:
 
 
 def stored_secret(read: Callable[[], str]) -> Secret:
-    """Returns a stored secret, which `read` decrypts."""
     try:
         return Secret(read())
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return Secret(None)
 
 
 def stored_secrets(names: Iterable[str], read: Callable[[], Mapping[str, str]]) -> dict[str, Secret]:
-    """Returns stored secrets by name, which `read` decrypts all at once."""
     try:
         return {name: Secret(value) for name, value in read().items()}
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return dict.fromkeys(names, Secret(None))
 
 
 def settled(wanted: Any, stored: Any, path: Path) -> Any:
-    """Returns the wanted value with the stored secrets in place of those whose reference leads to nothing. Raises
-    InvalidConfigurationError where nothing is stored either."""
+    """Replaces secrets whose reference leads to nothing by the stored ones.
+
+    Raises InvalidConfigurationError if nothing is stored either.
+    """
     if isinstance(wanted, Secret) and wanted.value is None:
         if isinstance(stored, Secret) and stored.value != "":
             return replace(stored, is_kept=True)
@@ -87,7 +88,7 @@ def settled(wanted: Any, stored: Any, path: Path) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Returns the value with each secret itself, for a service; one that is kept is the mask that lists show of it."""
+    """Reveals each secret, for a service. A secret that stays becomes the mask that lists show of it."""
     if isinstance(value, Secret):
         return MASK if value.is_kept else value.value
     if isinstance(value, Mapping):
@@ -96,7 +97,6 @@ def plain(value: Any) -> Any:
 
 
 def without_kept(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values without the secrets that stay as they are."""
     return {name: value for name, value in values.items() if not (isinstance(value, Secret) and value.is_kept)}
 
 

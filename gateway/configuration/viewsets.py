@@ -1,5 +1,3 @@
-"""The endpoint that takes a version of a prompt as a file. Prompts themselves belong to `prompts.viewsets`."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -14,7 +12,7 @@ from core.openapi import operation
 from core.wire.serializers import BodySerializer
 from gateway.configuration.prompt_files import read_prompt
 from prompts.selectors import get_config, get_version
-from prompts.serializers import VersionSerializer
+from prompts.serializers import version_entry
 from prompts.shapes import PromptVersionEntry
 from prompts.transfer import push_version
 
@@ -45,5 +43,5 @@ class PromptFileViewSet(ProjectViewSet):
         given = self.valid_body(PromptFileSerializer).validated_data
         content = read_prompt(given["name"], given["text"])
         row, added = push_version(project_id=self.project_id, config_id=config_id, content=content, actor=self.actor)
-        shown = VersionSerializer(get_version(self.project_id, config_id, row.pk)).data
+        shown = version_entry(get_version(self.project_id, config_id, row.pk))
         return Response(shown, status=status.HTTP_201_CREATED if added else status.HTTP_200_OK)

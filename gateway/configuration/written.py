@@ -1,5 +1,3 @@
-"""Writes projects as the file that `apply` reads."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,7 @@ _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]+")
 
 
 def exported(projects: Iterable[Project]) -> dict[str, Any]:
-    """Returns the document of projects. Secrets are references to variables that are named after their place."""
+    """Secrets become references to variables that are named after their place."""
     variables: set[str] = set()
     return document({project.name: _project(project, variables) for project in projects})
 
@@ -34,7 +32,6 @@ def document(projects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def referenced(values: Mapping[str, Any], project: str) -> dict[str, Any]:
-    """Returns a project's sections with a reference in the place of each secret."""
     variables: set[str] = set()
     return {
         section: {name: _plain(value, (project, name), variables) for name, value in entries.items()}
@@ -43,7 +40,6 @@ def referenced(values: Mapping[str, Any], project: str) -> dict[str, Any]:
 
 
 def settings_of(project: Project | None) -> dict[str, Any]:
-    """Returns the section `settings` of a project, without its secret; empty for a project that is not there."""
     if project is None:
         return {}
     section = SettingsSection(project)
@@ -52,7 +48,6 @@ def settings_of(project: Project | None) -> dict[str, Any]:
 
 
 def as_yaml(values: Mapping[str, Any]) -> str:
-    """Returns the text of a document: names in their order, texts of several lines as blocks, nothing by anchors."""
     text: str = yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return text
 
@@ -86,7 +81,6 @@ def _plain(value: Any, path: Path, variables: set[str]) -> Any:
 
 
 def _variable(path: Path, variables: set[str]) -> str:
-    """Returns a name that no other secret has, the same for the same projects."""
     name = _NOT_IN_A_VARIABLE.sub("_", "_".join(map(str, path)).upper()).strip("_")
     number, found = 2, name
     while found in variables:
@@ -96,13 +90,10 @@ def _variable(path: Path, variables: set[str]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML without anchors, with blocks for texts of several lines."""
-
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Writes the entries of a list further in than its name."""
         super().increase_indent(flow, indentless=False)
 
 

@@ -1,1 +1,0 @@
-"""Checks answers against the JSON schema that their request specified."""

@@ -1,7 +1,8 @@
-"""Runs the schema checks that may take long in a process of its own, which its parent kills after a time limit. The
-process is started as `python -m gateway.contract.checker_main FD`. A request is [schema, texts] as MessagePack.
-There are one or two responses: the index of the first text that violates the schema, or nil, and after an index the
-reason."""
+"""Runs slow schema checks in a process of its own, which its parent kills after a time limit.
+
+Started as `python -m gateway.contract.checker_main FD`. A request is [schema, texts] as MessagePack. The response is
+the index of the first text that violates the schema, or nil; after an index, the reason follows.
+"""
 
 from __future__ import annotations
 

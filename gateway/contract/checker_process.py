@@ -1,5 +1,7 @@
-"""Runs schema checks in a process of their own, which is killed when a check takes too long: the validation library
-holds the interpreter's lock and cannot be interrupted."""
+"""Runs schema checks in a process of their own, which is killed when a check takes too long.
+
+The validation library holds the interpreter's lock and cannot be interrupted.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class CheckTooLongError(Exception):
-    """The check ran out of time: whether the text matches the schema is unknown."""
+    pass
 
 
 class CheckMovedError(Exception):
-    """The check has to move to another process."""
+    pass
 
 
 @dataclass(frozen=True)
 class Check:
-    """Texts to check against a JSON schema, and two callbacks that the process's thread calls: `belongs_here` when the
-    check's turn comes, and `on_overrun` before the next check when this one was begun and not finished."""
+    """Texts to check against a JSON schema, with two callbacks that the process's thread calls.
+
+    `belongs_here` is called when the check's turn comes, `on_overrun` before the next check if this one began and did
+    not finish.
+    """
 
     schema: bytes
     contents: Sequence[str]
@@ -47,17 +52,16 @@ class Check:
 
 
 class CheckProcess:
-    """A checking process, started on first use, and a thread that sends it one check after the other."""
-
     def __init__(self, name: str) -> None:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
     async def violation(self, check: Check) -> tuple[int, str] | None:
-        """Returns the index of the first text that violates the schema, and the reason; None when all texts match.
-        Raises CheckTooLongError when the time limit passed first, and CheckMovedError when the check belongs
-        elsewhere."""
+        """Returns the index of the first text that violates the schema, and the reason; None if all texts match.
+
+        Raises CheckTooLongError after the time limit, and CheckMovedError if the check belongs to another process.
+        """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._violation, check, time.monotonic())
 

@@ -1,5 +1,4 @@
-"""Finds where a text violates a JSON schema. The module imports no framework, because it also runs in a process of its
-own."""
+"""Finds where a text violates a JSON schema. Imports no framework, because it also runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 
 
 def first_violation(schema: bytes, contents: Sequence[str]) -> int | None:
-    """Returns the index of the first text that violates the schema; None when all match, or when `schema` is no
-    schema."""
+    """Returns the index of the first text that violates the schema; None if all match or `schema` is no schema."""
     validator = _validator(schema) if len(schema) <= _MAX_CACHED_SCHEMA_BYTES else _compiled(schema)
     if validator is None:
         return None
@@ -27,8 +25,7 @@ def first_violation(schema: bytes, contents: Sequence[str]) -> int | None:
 
 
 def reason(schema: bytes, content: str) -> str:
-    """Returns why a text violates the schema, without quoting the text. The reason takes far longer to find than the
-    violation."""
+    """The reason does not quote the text. It takes far longer to find than the violation."""
     try:
         instance = json.loads(content)
     except (ValueError, RecursionError):
@@ -58,7 +55,7 @@ def _validator(schema: bytes) -> Any:
 
 
 def _compiled(schema: bytes) -> Any:
-    """Compiles a schema; None for an invalid one, which providers refuse or answer as they see fit."""
+    """None for an invalid schema, which providers refuse or answer as they see fit."""
     try:
         # The validator is offline: a reference in a schema must not make the gateway call an address.
         return jsonschema_rs.validator_for(

@@ -1,5 +1,7 @@
-"""Estimates the cost of checking a text against a schema: a validator follows every reference anew, so that a few lines
-of schema can keep it busy for hours."""
+"""Estimates the cost of checking a text against a schema.
+
+A validator follows every reference anew, so a few lines of schema can keep it busy for hours.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,6 @@ class _UnboundedError(Exception):
 
 
 def is_cheap(schema: bytes, size: int) -> bool:
-    """Returns whether a text of `size` bytes can be checked against the schema on the event loop."""
     if len(schema) > _MAX_SCHEMA_BYTES or size > _MAX_TEXT_BYTES:
         return False
     schemas = _schemas(schema)
@@ -31,8 +32,6 @@ def is_cheap(schema: bytes, size: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _schemas(schema: bytes) -> int | None:
-    """Returns the number of schemas after all references are expanded; None when there are too many or infinitely
-    many."""
     try:
         root = json.loads(schema)
         counted = _Counter(root).count(root, 0)

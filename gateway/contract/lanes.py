@@ -1,6 +1,8 @@
-"""Runs two checking processes a worker, so that one project's schemas do not cost another project its checks. A project
-whose check overran moves to the slow process for a while, with its waiting checks: it then waits only behind its own
-schemas. Other projects wait once for the running check, at most CHECK_SECONDS."""
+"""Runs two checking processes per worker, so that one project's schemas do not cost another project its checks.
+
+A project whose check overran moves to the slow process for a while, with its waiting checks. Other projects wait once
+for the running check, at most CHECK_SECONDS.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,12 @@ _MAX_PROJECTS = 1_000
 
 
 class CheckLanes:
-    """The process for most checks and the one for slow projects, with the time (in monotonic seconds) until which each
-    slow project uses the second."""
-
     def __init__(self) -> None:
         self._usual = CheckProcess("contract")
         self._slow = CheckProcess("contract-slow")
         self._slow_until: dict[UUID, float] = {}
 
     async def violation(self, project_id: UUID, schema: bytes, contents: Sequence[str]) -> tuple[int, str] | None:
-        """Returns the index of the first text that violates the schema, and the reason; None when all texts match.
-        Raises CheckTooLongError when the time limit passed first."""
         check = Check(
             schema,
             contents,

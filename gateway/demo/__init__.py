@@ -1,1 +1,1 @@
-"""`manage.py demo`: plays conversations through the official OpenAI SDK, and shows the service's records of them."""
+"""`manage.py demo`: plays conversations through OpenAI's SDK and shows the service's records of them."""

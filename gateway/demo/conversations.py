@@ -1,5 +1,4 @@
-"""Reads conversations from a JSONL file: one object a line, with `messages` and optional request fields and
-`next_user_turns`."""
+"""Reads JSONL: one object per line, with `messages`, optional request fields and optional `next_user_turns`."""
 
 from __future__ import annotations
 
@@ -25,13 +24,12 @@ _REQUEST_FIELDS = (
 
 
 class PromptFileError(Exception):
-    """The file cannot be read; the message names the line."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class DemoConversation:
-    """A conversation to play. `options` are request fields besides model and messages; `next_user_turns` follow the
-    model's answers."""
+    """`options` are request fields besides model and messages; `next_user_turns` follow the model's answers."""
 
     name: str
     messages: list[dict[str, Any]]
@@ -41,8 +39,7 @@ class DemoConversation:
 
 
 def read_conversations(file: Path, *, limit: int | None) -> list[DemoConversation]:
-    """Returns the file's conversations; every second one streams, unless its line says otherwise. Raises
-    PromptFileError."""
+    """Every second conversation streams, unless its line says otherwise. Raises PromptFileError."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,3 @@
-"""Plays conversations through the official SDK: streaming and not, with tool calls answered and the user's next
-turns."""
-
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +15,7 @@ _MAX_TOOL_ROUNDS = 5
 
 @dataclass(slots=True)
 class Played:
-    """The outcome of one conversation. `failure` is empty when every request was answered."""
+    """`failure` is empty if every request was answered."""
 
     name: str
     session_id: str
@@ -29,8 +26,6 @@ class Played:
 
 @dataclass(slots=True)
 class _Answer:
-    """Choice 0 of an answer, streamed or not."""
-
     content: str = ""
     tool_calls: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -50,7 +45,6 @@ async def play_all(
     concurrency: int,
     done: Callable[[Played], None],
 ) -> list[Played]:
-    """Plays at most `concurrency` conversations at once; `done` is called after each."""
     room = asyncio.Semaphore(concurrency)
 
     async def play(number: int, conversation: DemoConversation) -> Played:
@@ -114,7 +108,7 @@ def _add_piece(answer: _Answer, piece: Any) -> None:
 
 
 def _result(call: dict[str, Any]) -> dict[str, Any]:
-    """Returns the result of a demo tool: its own arguments, so that the conversation needs no outside service."""
+    """A demo tool returns its own arguments, so that the conversation needs no outside service."""
     called = call.get("function") or call.get("custom") or {}
     content = {"tool": called.get("name", ""), "status": "ok", "received": called.get("arguments", "")}
     return {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(content)}

@@ -1,5 +1,3 @@
-"""Reads the service's records over its own API: the session table and the cost."""
-
 from __future__ import annotations
 
 import time
@@ -18,12 +16,10 @@ _ROWS_SHOWN = 40
 
 
 class NotListedError(Exception):
-    """The service answered requests that its session list does not show in time."""
+    pass
 
 
 def wait_for_sessions(access: Access, prefix: str, played: Sequence[Played]) -> list[dict[str, Any]]:
-    """Returns the sessions of this run, once all of them are listed with all of their requests. Raises
-    NotListedError."""
     # A failed conversation may have been refused before its request counted for a session.
     expected = {item.session_id: item.requests for item in played if not item.failure}
     deadline = time.monotonic() + _WAIT_SECONDS
@@ -40,7 +36,6 @@ def wait_for_sessions(access: Access, prefix: str, played: Sequence[Played]) -> 
 
 
 def table(sessions: Sequence[dict[str, Any]], names: dict[str, str]) -> Iterator[str]:
-    """Yields lines of text: the first sessions, then the sum of all."""
     yield f"{'session':<28}{'conversation':<34}{'requests':>9}{'tokens':>10}{'cost USD':>14}{'errors':>8}"
     for row in sessions[:_ROWS_SHOWN]:
         yield _line(row["session_id"], names.get(row["session_id"], ""), [row])

@@ -1,5 +1,3 @@
-"""Finds the service that runs on this VAR_DIR, or starts one for the duration of the demo."""
-
 from __future__ import annotations
 
 import os
@@ -25,7 +23,7 @@ _KEY_HOURS = 1
 
 
 class ServiceError(Exception):
-    """There is no service to connect to."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Access:
 
 @contextmanager
 def running_service() -> Iterator[str]:
-    """Yields the base URL of the service on this VAR_DIR, which is started when none runs."""
+    """Yields the base URL of the service on this VAR_DIR, which is started if none runs."""
     address = _announced()
     if address is not None and _answers(address):
         yield address
@@ -60,7 +58,7 @@ def running_service() -> Iterator[str]:
 
 
 def own_access(base_url: str) -> Access:
-    """Issues a key for the first project, which expires by itself. Raises ServiceError when there is no project."""
+    """Issues a key that expires by itself, for the first project. Raises ServiceError if there is no project."""
     project = Project.objects.order_by("created_at").first()
     if project is None:
         raise ServiceError("There is no project yet: run `manage.py bootstrap --name demo` first.")
@@ -75,7 +73,6 @@ def _announced() -> str | None:
 
 
 def _answers(address: str) -> bool:
-    """Returns whether the service answers; False when the one that announced the address was killed."""
     try:
         return requests.get(f"{address}/healthz", timeout=10).ok
     except requests.ConnectionError:

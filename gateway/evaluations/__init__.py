@@ -1,1 +1,0 @@
-"""Runs evaluators over answers: rules at once, judges and similarity by requests of the gateway."""

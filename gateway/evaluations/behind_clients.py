@@ -1,7 +1,7 @@
-"""The limits of what the service asks in the background, which comes after the traffic of clients. No I/O.
+"""Limits of the service's background requests, which yield to the traffic of clients. No I/O.
 
-Judges of online evaluations and experiments count in the same minutes, places and budgets as everybody, and are
-admitted only up to a share of each limit: the last of a limit is left to clients, who take it all where they need it.
+Judges of online evaluations and experiments count against the same rate limits, concurrency and budgets as everybody,
+but only up to a share of each limit: the rest is left to clients.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
+from typing import Any, TypeVar
 
 from core.caller_limits import CallerLimits
 from core.keys.services import KeyRecord
@@ -20,17 +21,21 @@ RATE_SHARE = Decimal("0.5")
 """Of requests and tokens of a minute, and of requests at the same time."""
 BUDGET_SHARE = Decimal("0.9")
 
+_RATES = ("requests_per_minute", "tokens_per_minute", "concurrent_requests")
+_BUDGETS = ("monthly_budget_usd", "total_budget_usd")
+
+Limits = TypeVar("Limits", ProjectLimits, CallerLimits)
+
 
 def behind_clients(snapshot: ProjectSnapshot, key_id: int = 0) -> ProjectSnapshot:
-    """Returns the project's configuration with the limits that background requests have, on the account of the key
-    `key_id` where one is given."""
+    """The project's configuration with the limits of background requests, charged to the key `key_id` if given."""
     every_user = snapshot.every_user
     return replace(
         snapshot,
-        limits=_of_project(snapshot.limits),
+        limits=_behind(snapshot.limits),
         keys=_keys(snapshot, key_id) if key_id else snapshot.keys,
-        every_user=None if every_user is None else _of_caller(every_user),
-        user_limits={name: None if one is None else _of_caller(one) for name, one in snapshot.user_limits.items()},
+        every_user=None if every_user is None else _behind(every_user),
+        user_limits={name: None if one is None else _behind(one) for name, one in snapshot.user_limits.items()},
         # Plans know the limits of clients.
         plans={},
     )
@@ -40,8 +45,8 @@ def _keys(snapshot: ProjectSnapshot, key_id: int) -> Mapping[str, KeyRecord]:
     own = {
         name: replace(
             key,
-            limits=None if key.limits is None else _of_caller(key.limits),
-            team_limits=None if key.team_limits is None else _of_caller(key.team_limits),
+            limits=None if key.limits is None else _behind(key.limits),
+            team_limits=None if key.team_limits is None else _behind(key.team_limits),
         )
         for name, key in snapshot.keys.items()
         if key.id == key_id
@@ -49,29 +54,13 @@ def _keys(snapshot: ProjectSnapshot, key_id: int) -> Mapping[str, KeyRecord]:
     return {**snapshot.keys, **own}
 
 
-def _of_project(limits: ProjectLimits) -> ProjectLimits:
-    return replace(
-        limits,
-        requests_per_minute=_of_rate(limits.requests_per_minute),
-        tokens_per_minute=_of_rate(limits.tokens_per_minute),
-        monthly_budget_usd=_of_budget(limits.monthly_budget_usd),
-    )
-
-
-def _of_caller(limits: CallerLimits) -> CallerLimits:
-    return replace(
-        limits,
-        requests_per_minute=_of_rate(limits.requests_per_minute),
-        tokens_per_minute=_of_rate(limits.tokens_per_minute),
-        concurrent_requests=_of_rate(limits.concurrent_requests),
-        monthly_budget_usd=_of_budget(limits.monthly_budget_usd),
-        total_budget_usd=_of_budget(limits.total_budget_usd),
-    )
-
-
-def _of_rate(limit: int | None) -> int | None:
-    return None if limit is None else int(limit * RATE_SHARE)
-
-
-def _of_budget(budget: Decimal | None) -> Decimal | None:
-    return None if budget is None else (budget * BUDGET_SHARE).quantize(PLACES, rounding=ROUND_DOWN)
+def _behind(limits: Limits) -> Limits:
+    rates: dict[str, Any] = {
+        name: int(limit * RATE_SHARE) for name in _RATES if (limit := getattr(limits, name, None)) is not None
+    }
+    budgets: dict[str, Any] = {
+        name: (budget * BUDGET_SHARE).quantize(PLACES, rounding=ROUND_DOWN)
+        for name in _BUDGETS
+        if (budget := getattr(limits, name, None)) is not None
+    }
+    return replace(limits, **rates, **budgets)

@@ -1,11 +1,9 @@
-"""Tries an evaluator on requests of the log: the scores that it would give, and what they cost. Nothing is kept but the
-judge's own requests, which the log lists like any others."""
+"""Tries an evaluator on logged requests; keeps only the judge's own requests, which the log lists."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -13,8 +11,9 @@ from uuid import UUID
 from analytics.evaluators.definitions import Definition
 from analytics.queries.requests import get_payload, get_request
 from core.api.authentication import key_id_of
-from gateway.evaluations.evaluate import Asked, Evaluation, evaluate
-from gateway.evaluations.stored import StoredAnswer, no_text, read_stored
+from gateway.evaluations.evaluate import Asked, evaluate
+from gateway.evaluations.rules import Answer, Evaluation
+from gateway.evaluations.stored import no_text, read_stored
 from gateway.runtime.runtime import Runtime
 from gateway.worker.current import on_loop
 from gateway.worker.recording import may_ask
@@ -23,24 +22,16 @@ MAX_REQUESTS = 20
 _AT_ONCE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The outcome of one request. `evaluation` has the reason where it could not be scored."""
-
-    request_id: UUID
-    evaluation: Evaluation
-
-
 def try_evaluator(
     *, project_id: UUID, definition: Definition, request_ids: Sequence[UUID], actor: str, expected: Any = None
-) -> list[Tried]:
-    """Returns the outcomes in the order of the requests. Raises the errors of the store."""
+) -> dict[UUID, Evaluation]:
+    """Returns the outcomes by request, in the order of these. Raises the errors of the store."""
     found = {request_id: _stored(project_id, request_id, expected) for request_id in request_ids}
-    stored = {request_id: one for request_id, one in found.items() if isinstance(one, StoredAnswer)}
+    stored = {request_id: one for request_id, one in found.items() if isinstance(one, Answer)}
     scored = {request_id: one for request_id, one in found.items() if isinstance(one, Evaluation)}
     if stored:
         scored |= on_loop(partial(_score_all, project_id=project_id, definition=definition, stored=stored, actor=actor))
-    return [Tried(request_id, scored[request_id]) for request_id in request_ids]
+    return {request_id: scored[request_id] for request_id in request_ids}
 
 
 async def _score_all(
@@ -48,24 +39,24 @@ async def _score_all(
     *,
     project_id: UUID,
     definition: Definition,
-    stored: Mapping[UUID, StoredAnswer],
+    stored: Mapping[UUID, Answer],
     actor: str,
 ) -> dict[UUID, Evaluation]:
     snapshot = await runtime.snapshots.project(project_id)
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def score(request_id: UUID, found: StoredAnswer) -> Evaluation:
-        asked = Asked(runtime, snapshot, str(request_id), key_id_of(actor), found.schema)
+    async def score(request_id: UUID, found: Answer) -> Evaluation:
+        asked = Asked(runtime, snapshot, str(request_id), key_id_of(actor))
         async with places:
             if definition.asks_a_model and not may_ask(runtime.spool):
                 return Evaluation(None, "disk_full", "The disk is full: the judge's request could not be recorded.")
-            return await evaluate(asked, definition, found.answer)
+            return await evaluate(definition, asked, found)
 
     scores = await asyncio.gather(*(score(*item) for item in stored.items()))
     return dict(zip(stored, scores, strict=True))
 
 
-def _stored(project_id: UUID, request_id: UUID, expected: Any) -> StoredAnswer | Evaluation:
+def _stored(project_id: UUID, request_id: UUID, expected: Any) -> Answer | Evaluation:
     row = get_request(project_id, request_id)
     if row is None:
         return Evaluation(None, "request_not_found", "There is no such request in this project.")

@@ -1,8 +1,8 @@
 """The most that a request can cost, from its body and the prices that apply. No I/O.
 
-No token is shorter than a byte, so that a prompt has at most as many tokens as bytes. They are counted at the dearest
-rate of input, and the longest answer that the request or its model allows at the dearest of output. What the request
-does not ask for, such as another service tier or a search, is not counted.
+No token is shorter than a byte, so a prompt has at most as many tokens as bytes. They are priced at the dearest input
+rate, and the longest answer that the request or its model allows at the dearest output rate. What the request does not
+ask for, such as another service tier or a search, is not counted.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def called_once(snapshot: ProjectSnapshot) -> ProjectSnapshot:
-    """Returns the project's configuration without retries and failover, so that a request is one call of a provider for
-    each model that it names."""
+    """The project's configuration without retries and failover: one call of a provider per model that a request
+    names.
+    """
     once = structs.replace(snapshot.settings, retry_enabled=False, fallback_enabled=False)
     return replace(snapshot, settings=once, plain_attempts={}, plans={})
 
 
 class UnknownCostError(Exception):
-    """Nobody can say what a request costs at most. The message says what is missing and where it is set."""
+    """The cost of a request has no known bound. The message says what is missing and where it is set."""
 
 
 def highest_cost(
     snapshot: ProjectSnapshot, body: bytes, version: PromptVersionRecord | None = None, *, answers: bool = True
 ) -> Decimal | None:
-    """Returns the most that a request costs; None where `known_highest_cost` raises."""
     try:
         return known_highest_cost(snapshot, body, version, answers=answers)
     except UnknownCostError:
@@ -68,8 +68,8 @@ def highest_cost(
 def known_highest_cost(
     snapshot: ProjectSnapshot, body: bytes, version: PromptVersionRecord | None = None, *, answers: bool = True
 ) -> Decimal:
-    """Returns the most that a request costs which is `called_once`. `version` is the managed prompt that is put into
-    it; without `answers` it is one for embeddings. Raises UnknownCostError."""
+    """The most that a request costs which is `called_once`. `version` is the managed prompt that is put into it;
+    without `answers` it is one for embeddings. Raises UnknownCostError."""
     fields = _decode(body)
     prompt = len(body) + _UNSEEN_TOKENS + (_bytes_of(version, fields) if version is not None else 0)
     own = str(fields.get("model") or "")
@@ -97,7 +97,6 @@ def _serving(snapshot: ProjectSnapshot, model: str, fields: Mapping[str, Any]) -
 
 
 def _with_additions(snapshot: ProjectSnapshot, candidate: Candidate, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the fields with those that the candidate's integration sets."""
     access = access_of(snapshot, candidate)
     return _decode(with_parameters(msgspec.json.encode(fields), access)) if access.sets_parameters else fields
 
@@ -139,7 +138,6 @@ def _price(snapshot: ProjectSnapshot, candidate: Candidate) -> Price | None:
 
 
 def _rates(price: Price, prompt: int, fields: Mapping[str, Any]) -> Iterator[Rates]:
-    """Yields the rates of the service tiers that the request may get, for prompts of up to so many tokens."""
     if price.schedule is not None:
         for tier, steps in price.schedule.tiers.items():
             if tier in ("", fields.get("service_tier"), fields.get("speed")) or fields.get("service_tier") == "auto":
@@ -152,7 +150,6 @@ def _rates(price: Price, prompt: int, fields: Mapping[str, Any]) -> Iterator[Rat
 
 
 def _fees(price: Price, candidate: Candidate, fields: Mapping[str, Any]) -> Decimal:
-    """Returns the fee of a request, with one search where it makes any."""
     fees = price.schedule.fees if price.schedule is not None else {}
     searches = _asks_for_more(fields) or any(word in candidate.upstream_model for word in _SEARCHING)
     found = fees.get("request", Decimal(0))
@@ -164,7 +161,6 @@ def _given_limit(fields: Mapping[str, Any]) -> Any:
 
 
 def _limit(fields: Mapping[str, Any]) -> int | None:
-    """Returns the longest answer that the request allows; None where it says nothing."""
     allowed = _given_limit(fields)
     if not allowed:
         return None
@@ -174,19 +170,16 @@ def _limit(fields: Mapping[str, Any]) -> int | None:
 
 
 def _thinks(fields: Mapping[str, Any]) -> bool:
-    """Returns whether a provider may raise the limit of the answer, to have room for its thoughts."""
     return bool(fields.get("thinking") or fields.get("reasoning_effort"))
 
 
 def _has_others(fields: Mapping[str, Any]) -> bool:
-    """Returns whether the request has more than texts and functions."""
     if any(tool.get("type", "function") != "function" for tool in fields.get("tools") or ()):
         return True
     return any(part.get("type") != "text" for part in _parts(fields.get("messages") or ()))
 
 
 def _asks_for_more(fields: Mapping[str, Any]) -> bool:
-    """Returns whether the request has a field beside the usual ones, by which a provider may be asked to search."""
     return _has_others(fields) or not fields.keys() <= _WITHOUT_SEARCH
 
 
@@ -197,7 +190,6 @@ def _parts(messages: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _bytes_of(version: PromptVersionRecord, fields: Mapping[str, Any]) -> int:
-    """Returns the bytes that a version adds to a request."""
     values = fields.get("prompt_variables") or {}
     try:
         messages = version.messages(values, tolerated=values.keys())

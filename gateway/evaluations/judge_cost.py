@@ -1,5 +1,3 @@
-"""Whether the cost of a judge's request is bounded, without which no budget can be kept."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -16,7 +14,7 @@ from gateway.snapshot.project import ProjectSnapshot
 
 
 def judge_problem(project_id: UUID, definition: Definition) -> str:
-    """An `analytics.online_evaluations.judge_cost.JudgeProblem`."""
+    """Why no budget can be kept with the definition's judge; empty if one can."""
     if not isinstance(definition, Judge | Pairwise):
         return ""
     settings = project_settings(project_id)
@@ -32,6 +30,6 @@ def judge_problem(project_id: UUID, definition: Definition) -> str:
 
 
 def least_cost(snapshot: ProjectSnapshot, definition: Judge | Pairwise, model: str) -> Decimal:
-    """Returns what is reserved for the shortest request that the judge can get. Raises UnknownCostError."""
+    """The reservation for the judge's shortest request. Raises UnknownCostError."""
     limit = form_of(snapshot, model, definition.max_tokens).max_tokens
     return known_highest_cost(snapshot, msgspec.json.encode({"model": model, "max_completion_tokens": limit}))

@@ -1,5 +1,3 @@
-"""Scores the answers that people labelled for an evaluator, so that its calibration compares both."""
-
 from __future__ import annotations
 
 import logging
@@ -8,7 +6,8 @@ from datetime import datetime
 from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
-from analytics.evaluators.calibration.due import ACTOR, Scored, claim_due, record
+from analytics.evaluators.calibration.due import ACTOR, claim_due, record
+from analytics.evaluators.own_scores import new_score
 from gateway.evaluations.dry_run import try_evaluator
 from gateway.worker.recording import background_turn
 
@@ -17,7 +16,7 @@ logger = logging.getLogger("gateway.evaluations")
 
 def score_labelled(now: datetime | None = None) -> bool:
     """Scores what is due for one version of an evaluator (`analytics.evaluators.calibration.due`). Returns whether
-    anything was, so that more may be. Answers without a score are left to the next round."""
+    anything was due, so that more may be. The next round retries answers without a score."""
     try:
         with background_turn() as may_begin:
             due = claim_due(now or timezone.now()) if may_begin else None
@@ -34,9 +33,16 @@ def score_labelled(now: datetime | None = None) -> bool:
         logger.warning("labels.postponed")
         return False
     scored = {
-        one.request_id: Scored(one.evaluation.score, one.evaluation.reason, one.evaluation.judge_model)
-        for one in tried
-        if one.evaluation.score is not None
+        request_id: new_score(
+            version,
+            request_id,
+            found.score,
+            kind="anchor" if request_id in due.again else "label",
+            reason=found.reason,
+            judge_model=found.judge_model,
+        )
+        for request_id, found in tried.items()
+        if found.score is not None
     }
     record(due, scored)
     logger.info("labels.scored evaluator_id=%s tried=%d scored=%d", version.evaluator_id, len(tried), len(scored))

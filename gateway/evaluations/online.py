@@ -1,7 +1,7 @@
-"""Judges the answers that online evaluations have due, in one queue for all, on workers of Celery.
+"""Judges the answers that online evaluations have due, in one queue for all, on Celery workers.
 
-A judge gets messages and answer, and learns nothing of versions, arms or headers. What it costs is reserved before it
-is asked. No text leaves for a model where the project keeps no texts, or where a guardrail masked something.
+A judge gets only messages and answer, not versions, arms or headers. Its cost is reserved before it is asked. No text
+is sent to a model if the project keeps no texts, or a guardrail masked something.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from core.processes.background_tasks import keep_running
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
 from gateway.evaluations.behind_clients import behind_clients
-from gateway.evaluations.evaluate import Asked, Evaluation, evaluate, questions_of
+from gateway.evaluations.evaluate import Asked, evaluate, questions_of
 from gateway.evaluations.failures import OUT_OF_BUDGET, is_limited, is_passing, is_too_long, seconds_of
 from gateway.evaluations.highest_cost import called_once, highest_cost
 from gateway.evaluations.online_reading import read_batch
-from gateway.evaluations.stored import StoredAnswer
+from gateway.evaluations.rules import Answer, Evaluation
 from gateway.pipeline.internal_client import settled
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -60,7 +60,7 @@ _FULL_DISK_SECONDS = 10.0
 
 
 def judge_due() -> bool:
-    """Judges what is due for a slice of time. Returns whether more is due then."""
+    """Judges for a slice of time. Returns whether more is due."""
     with background_turn() as may_begin:
         if not may_begin:
             return False
@@ -87,8 +87,6 @@ async def _slice(runtime: Runtime, first: Batch) -> None:
 
 
 class _Judging:
-    """The judging of one batch."""
-
     def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, batch: Batch) -> None:
         # Where costs are bounded, a request is one call of a provider; and clients come first.
         self._runtime, self._snapshot, self._batch = runtime, behind_clients(called_once(snapshot)), batch
@@ -125,7 +123,7 @@ class _Judging:
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _WATCH_SECONDS)
 
-    async def _one(self, places: asyncio.Semaphore, task: EvaluationTask, read: StoredAnswer | End | None) -> None:
+    async def _one(self, places: asyncio.Semaphore, task: EvaluationTask, read: Answer | End | None) -> None:
         async with places:
             try:
                 end = await self._end_of(task, read)
@@ -141,13 +139,12 @@ class _Judging:
                 self._has_settled(task)
 
     async def _store(self) -> None:
-        """Stores what has ended; what ends meanwhile is stored together by the next one."""
         async with self._storing:
             ends, self._ends = self._ends, []
             if ends:
                 await in_database_thread(queue.finish, ends, timezone.now())
 
-    async def _end_of(self, task: EvaluationTask, read: StoredAnswer | End | None) -> End | None:
+    async def _end_of(self, task: EvaluationTask, read: Answer | End | None) -> End | None:
         """Returns how the task ends; None for one that was put back."""
         if read is None:
             return await self._put_back(task, _STORE_AWAY_SECONDS)
@@ -161,7 +158,7 @@ class _Judging:
         if not may_ask(self._runtime.spool):
             self._pause = _FULL_DISK_SECONDS
             return await self._put_back(task, self._pause)
-        questions = questions_of(definition, read.answer, self._snapshot)
+        questions = questions_of(definition, read, self._snapshot)
         bounds = [highest_cost(self._snapshot, one.body, answers=one.answers) for one in questions]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
@@ -175,7 +172,7 @@ class _Judging:
         return await self._asked(task, read)
 
     async def _room(self, task: EvaluationTask, amount: Decimal) -> Room:
-        """Reserves money for a task, after waiting for what this worker is asking for where that may leave some."""
+        """Reserves money, waiting first for this worker's open requests if they may leave some."""
         while task.evaluation_id not in self._no_room:
             settled = self._settled
             room = await in_database_thread(self._reserve, task, amount)
@@ -201,10 +198,9 @@ class _Judging:
             task.refresh_from_db(fields=["reserved_usd", "reserved_in"])
         return room
 
-    async def _asked(self, task: EvaluationTask, stored: StoredAnswer) -> End | None:
-        """Asks the evaluator once."""
-        asked = Asked(self._runtime, self._snapshot, str(task.request_id), schema=stored.schema)
-        evaluation = await evaluate(asked, queue.version_of(task).definition, stored.answer)
+    async def _asked(self, task: EvaluationTask, answer: Answer) -> End | None:
+        asked = Asked(self._runtime, self._snapshot, str(task.request_id))
+        evaluation = await evaluate(queue.version_of(task).definition, asked, answer)
         cost = task.reserved_usd if evaluation.cost_usd is None else evaluation.cost_usd
         error = evaluation.error
         if error is None:
@@ -224,7 +220,6 @@ class _Judging:
     async def _put_back(
         self, task: EvaluationTask, seconds: float, *, cost: Decimal = NOTHING, counts: bool = False
     ) -> End | None:
-        """Lets the task be judged later; it has no end yet."""
         until = timezone.now() + timedelta(seconds=seconds)
         await in_database_thread(queue.put_back, task, until=until, cost=cost, counts=counts)
         return None

@@ -1,5 +1,3 @@
-"""Reads the answers of a batch of tasks: what is known of each before any evaluator is asked."""
-
 from __future__ import annotations
 
 import logging
@@ -17,8 +15,8 @@ from analytics.online_evaluations.reading import AnswerFacts, answer_facts
 from analytics.queries.bodies import get_payloads
 from analytics.queries.request_cursor import RequestCursor
 from analytics.queries.requests import Payload
-from gateway.evaluations.evaluate import Evaluation
-from gateway.evaluations.stored import StoredAnswer, read_stored
+from gateway.evaluations.rules import Answer, Evaluation
+from gateway.evaluations.stored import read_stored
 from gateway.guardrails.verdicts import VERDICTS, is_masked
 
 logger = logging.getLogger("gateway.evaluations")
@@ -27,13 +25,11 @@ NAME_TOO_LONG = "name_too_long"
 """The reason of a task whose evaluator has got a name that, with the version, no score can have."""
 
 
-def read_batch(batch: Batch, *, keeps_texts: bool) -> Mapping[int, StoredAnswer | End]:
+def read_batch(batch: Batch, *, keeps_texts: bool) -> Mapping[int, Answer | End]:
     """Returns the answers of a batch by task, or how a task ends without asking anybody. Those that cannot be read at
     the moment are left out."""
     known = queue.known_scores(batch.tasks)
-    found: dict[int, StoredAnswer | End] = {
-        task.pk: _known(task, known[task.pk]) for task in batch.tasks if task.pk in known
-    }
+    found: dict[int, Answer | End] = {task.pk: _known(task, known[task.pk]) for task in batch.tasks if task.pk in known}
     # Two evaluations may have one answer due for the same version: the second waits for the score of the first.
     first = {queue.score_id_of(task): task for task in reversed(batch.tasks)}
     left = [task for task in first.values() if task.pk not in known]
@@ -62,7 +58,7 @@ def _known(task: EvaluationTask, score: Score) -> End:
 
 
 def _rated(project_id: UUID, tasks: Sequence[EvaluationTask], facts: Mapping[UUID, AnswerFacts]) -> Iterator[End]:
-    """Scores answers by what users said of them. No rating is no event, so that nothing is missing."""
+    """Scores answers by users' feedback. An answer that nobody rated bad scores 1, so no score is missing."""
     answers = [
         RatedAnswer(task.request_id, facts[task.request_id].session_id, task.requested_at)
         for task in tasks
@@ -80,7 +76,7 @@ def _rated(project_id: UUID, tasks: Sequence[EvaluationTask], facts: Mapping[UUI
 
 def _read(
     task: EvaluationTask, facts: AnswerFacts | None, bodies: Payload | None, *, keeps_texts: bool
-) -> StoredAnswer | End:
+) -> Answer | End:
     asks_a_model = queue.version_of(task).definition.asks_a_model
     if _is_name_too_long(task):
         return End(task, TaskState.FAILED, NAME_TOO_LONG)

@@ -1,5 +1,8 @@
-"""Scores answers by the kinds of evaluators that ask no model. No network, no database; each takes well under a
-millisecond but for the JSON schema, which the checking process bounds (`gateway.evaluations.schema`)."""
+"""Scores answers by the kinds of evaluators that ask no model. No network, no database.
+
+Each takes well under a millisecond except the JSON schema, which the checking process bounds
+(`gateway.evaluations.schema`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache, singledispatch
 from typing import Any
@@ -24,6 +27,7 @@ from analytics.evaluators.definitions import (
     ToolCall,
     compiled,
 )
+from gateway.pipeline.internal_client import Reported
 from gateway.pipeline.language import language_of_text
 
 REFUSAL_PHRASES = (
@@ -52,13 +56,15 @@ _MAX_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to be scored: the assistant's `message`, and what it answers. `expected` is text, JSON, or None."""
+    """`message` is the assistant's; `expected` is text, JSON, or None."""
 
     message: Mapping[str, Any]
     messages: Sequence[Any] = ()
     expected: Any = None
     finish_reason: str = ""
     completion_tokens: int = 0
+    schema: Mapping[str, Any] | None = None
+    other: Mapping[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -66,25 +72,34 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """A score from 0 to 1, None where none can be given; `reason` says why, without quoting the answer."""
+class Evaluation:
+    """The outcome of an evaluator: a score from 0 to 1, or None with the `reason` why there is none and its `detail`.
 
-    value: float | None
+    `cost_usd` is what models cost that were asked, None where a price is not known; `request_ids` are their requests.
+    `judge_model` is the one that answered last, and `error` the failure of such a request.
+    """
+
+    score: float | None
     reason: str = ""
+    detail: str = ""
+    cost_usd: Decimal | None = Decimal(0)
+    request_ids: tuple[str, ...] = ()
+    judge_model: str = ""
+    error: Reported | None = field(default=None, compare=False)
 
 
-NO_EXPECTED = Score(None, "no_expected")
+NO_EXPECTED = Evaluation(None, "no_expected")
 """The evaluator compares with an expected answer, and there is none."""
 
 
 @singledispatch
-def score_by_rule(definition: Definition, answer: Answer) -> Score:
+def score_by_rule(definition: Definition, answer: Answer) -> Evaluation:
     """Returns the score of an answer by a definition that asks no model. Raises TypeError for other kinds."""
     raise TypeError(f"{definition.kind} is no rule.")
 
 
 @score_by_rule.register
-def _contains(definition: Contains, answer: Answer) -> Score:
+def _contains(definition: Contains, answer: Answer) -> Evaluation:
     wanted = definition.value if definition.value is not None else _expected_text(answer)
     if wanted is None:
         return NO_EXPECTED
@@ -95,14 +110,14 @@ def _contains(definition: Contains, answer: Answer) -> Score:
 
 
 @score_by_rule.register
-def _regex(definition: Regex, answer: Answer) -> Score:
+def _regex(definition: Regex, answer: Answer) -> Evaluation:
     pattern = _pattern(definition.pattern, definition.ignore_case)
     is_there = pattern.search(answer.text[:_MAX_CHARACTERS]) is not None
     return _decided(is_there, definition.negated, "The pattern matches.", "The pattern does not match.")
 
 
 @score_by_rule.register
-def _equals(definition: Equals, answer: Answer) -> Score:
+def _equals(definition: Equals, answer: Answer) -> Evaluation:
     expected = answer.expected
     if expected is None:
         return NO_EXPECTED
@@ -114,18 +129,18 @@ def _equals(definition: Equals, answer: Answer) -> Score:
     try:
         given = json.loads(answer.text)
     except (ValueError, RecursionError):
-        return Score(0.0, "The answer is not JSON.")
+        return Evaluation(0.0, "The answer is not JSON.")
     return _boolean(_is_same(given, expected), "", "The JSON differs.")
 
 
 @score_by_rule.register
-def _numeric_within(definition: NumericWithin, answer: Answer) -> Score:
+def _numeric_within(definition: NumericWithin, answer: Answer) -> Evaluation:
     expected = _number(answer.expected)
     if expected is None:
         return NO_EXPECTED
     given = _number(answer.text)
     if given is None:
-        return Score(0.0, "The answer has no number.")
+        return Evaluation(0.0, "The answer has no number.")
     allowed = max(
         Decimal(str(definition.absolute or 0)), abs(expected) * Decimal(str(definition.relative or 0)), Decimal(0)
     )
@@ -133,7 +148,7 @@ def _numeric_within(definition: NumericWithin, answer: Answer) -> Score:
 
 
 @score_by_rule.register
-def _tool_call(definition: ToolCall, answer: Answer) -> Score:
+def _tool_call(definition: ToolCall, answer: Answer) -> Evaluation:
     expected = answer.expected if isinstance(answer.expected, Mapping) else {}
     name = definition.name or expected.get("name")
     if not isinstance(name, str):
@@ -141,34 +156,34 @@ def _tool_call(definition: ToolCall, answer: Answer) -> Score:
     wanted = expected.get("arguments")
     calls = [call for call in _calls(answer.message) if call[0] == name]
     if not calls:
-        return Score(0.0, "The tool is not called.")
+        return Evaluation(0.0, "The tool is not called.")
     if definition.arguments == "ignored" or wanted is None:
-        return Score(1.0)
+        return Evaluation(1.0)
     compare = _is_same if definition.arguments == "equal" else _holds
     return _boolean(any(compare(given, wanted) for _, given in calls), "", "The arguments differ.")
 
 
 @score_by_rule.register
-def _length(definition: Length, answer: Answer) -> Score:
+def _length(definition: Length, answer: Answer) -> Evaluation:
     text = answer.text
     count = {"words": len(text.split()), "characters": len(text), "tokens": answer.completion_tokens}[definition.unit]
     reason = f"{count} {definition.unit}"
     if definition.minimum is not None and count < definition.minimum:
-        return Score(0.0, reason)
+        return Evaluation(0.0, reason)
     return _boolean(definition.maximum is None or count <= definition.maximum, reason, reason)
 
 
 @score_by_rule.register
-def _language(definition: Language, answer: Answer) -> Score:
+def _language(definition: Language, answer: Answer) -> Evaluation:
     wanted = definition.language or language_of_text(_last_user_text(answer.messages))
     found = language_of_text(answer.text)
     if not wanted or not found:
-        return Score(None, "language_unknown")
+        return Evaluation(None, "language_unknown")
     return _boolean(found == wanted, f"The answer is in {found}.", f"The answer is in {found}, not in {wanted}.")
 
 
 @score_by_rule.register
-def _refusal(definition: Refusal, answer: Answer) -> Score:
+def _refusal(definition: Refusal, answer: Answer) -> Evaluation:
     phrases = definition.phrases or REFUSAL_PHRASES
     text = answer.text.strip().replace("\u2019", "'").casefold()
     is_refusal = (
@@ -180,7 +195,6 @@ def _refusal(definition: Refusal, answer: Answer) -> Score:
 
 
 def text_of(content: Any) -> str:
-    """Returns the text of a message's content, which is a text or a list of parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -200,7 +214,6 @@ def _expected_text(answer: Answer) -> str | None:
 
 
 def _number(given: Any) -> Decimal | None:
-    """Returns a number, or the last one of a text."""
     if isinstance(given, int | float) and not isinstance(given, bool):
         return Decimal(str(given)) if math.isfinite(given) else None
     numbers = _NUMBER.findall(given[-_MAX_CHARACTERS:]) if isinstance(given, str) else ()
@@ -208,7 +221,7 @@ def _number(given: Any) -> Decimal | None:
 
 
 def _calls(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Returns the tools that a message calls, each with its arguments; those that are no JSON are None."""
+    """The called tools with their arguments; those that are not JSON are None."""
     found = []
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -223,7 +236,7 @@ def _calls(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Compares two values of JSON: true is no 1."""
+    """Compares JSON values: `true` is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -234,7 +247,6 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _holds(given: Any, wanted: Any) -> bool:
-    """Returns whether objects of `given` have all members of those of `wanted`; all else is compared whole."""
     if isinstance(given, Mapping) and isinstance(wanted, Mapping):
         return all(key in given and _holds(given[key], wanted[key]) for key in wanted)
     return _is_same(given, wanted)
@@ -245,9 +257,9 @@ def _pattern(pattern: str, ignore_case: bool) -> Any:
     return compiled(pattern, ignore_case=ignore_case)
 
 
-def _decided(is_there: bool, negated: bool, there: str, absent: str) -> Score:
-    return Score(float(is_there != negated), there if is_there else absent)
+def _decided(is_there: bool, negated: bool, there: str, absent: str) -> Evaluation:
+    return Evaluation(float(is_there != negated), there if is_there else absent)
 
 
-def _boolean(is_good: bool, good: str, bad: str) -> Score:
-    return Score(float(is_good), good if is_good else bad)
+def _boolean(is_good: bool, good: str, bad: str) -> Evaluation:
+    return Evaluation(float(is_good), good if is_good else bad)

@@ -1,30 +1,20 @@
-"""Reads a stored request with its answer as evaluators see it: messages and answer, nothing that names a version."""
+"""Reads a stored request and its answer as evaluators see them: nothing in it names a version."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from gateway.evaluations.evaluate import Evaluation
-from gateway.evaluations.rules import Answer
+from gateway.evaluations.rules import Answer, Evaluation
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer to be scored, and the schema that its request asked it to keep."""
-
-    answer: Answer
-    schema: Mapping[str, Any] | None
-
-
 def read_stored(
     request: str, response: str, *, finish_reason: str, completion_tokens: int, expected: Any = None
-) -> StoredAnswer | Evaluation:
+) -> Answer | Evaluation:
     """Reads the bodies of a chat completion. Returns an evaluation that says why where they are none."""
     try:
         asked, answered = _decode(request), _decode(response)
@@ -34,7 +24,7 @@ def read_stored(
         return _unreadable()
     if not isinstance(message, dict) or not isinstance(messages, list):
         return _unreadable()
-    return StoredAnswer(Answer(message, messages, expected, finish_reason, completion_tokens), schema_of(asked))
+    return Answer(message, messages, expected, finish_reason, completion_tokens, schema_of(asked))
 
 
 def no_text() -> Evaluation:
@@ -42,7 +32,6 @@ def no_text() -> Evaluation:
 
 
 def schema_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the JSON schema that a chat completion asks its answer to keep."""
     given = request.get("response_format")
     contract = given.get("json_schema") if isinstance(given, Mapping) else None
     schema = contract.get("schema") if isinstance(contract, Mapping) else None

@@ -1,1 +1,1 @@
-"""Experiments: past requests of a project that versions of prompts, or models, answer once more, side by side."""
+"""Experiments: versions of prompts, or models, answer a project's past requests once more, side by side."""

@@ -1,5 +1,4 @@
-"""Has a candidate answer an item: a request of the gateway, which the log lists with the source `experiment`, or
-`shadow`."""
+"""A candidate's answer is a request of the gateway; the log lists it with the source `experiment` or `shadow`."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from gateway.evaluations.highest_cost import known_highest_cost
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
 from gateway.experiments.requests import CandidateRequest, candidate_request
-from gateway.experiments.slices import Slice, cost_of
+from gateway.experiments.slices import Slice
 from gateway.judging.form import form_of
 from gateway.judging.rubric import judge_request
 from gateway.models import ExperimentAnswer
@@ -37,14 +36,11 @@ _MAX_TRIES = 20
 
 
 class Answering:
-    """Makes one answer that is claimed."""
-
     def __init__(self, shared: Slice, answer: ExperimentAnswer) -> None:
         self._shared, self._answer = shared, answer
         self._experiment = shared.experiment
 
     async def run(self) -> None:
-        """Raises NoRoomError."""
         answer = self._answer
         try:
             if await in_database_thread(self._is_reused):
@@ -67,7 +63,6 @@ class Answering:
             await asyncio.sleep(wait or 0.0)
 
     async def fail(self, code: str, message: str) -> None:
-        """Stores a failure of the service itself."""
         self._answer.error_code, self._answer.error_message = code, message
         self._answer.failure = AnswerFailure.PASSING
         await self._store(NOTHING, NOTHING)
@@ -89,7 +84,6 @@ class Answering:
         return candidate_request(self._experiment.project_id, item, fields, candidate)
 
     async def _ask(self, request: CandidateRequest, *, is_last: bool) -> bool:
-        """Asks once. Returns whether the answer needs no further try."""
         shared = self._shared
         if not may_ask(shared.runtime.spool):
             await in_database_thread(queue.put_back, self._answer)
@@ -100,19 +94,18 @@ class Answering:
         async with shared.purse.reserved(who, [highest]) as reserved:
             caller, seconds = self._caller(request), settings.PLAYGROUND_SECONDS
             given = await ask(shared.runtime, shared.snapshot, caller, request.body, seconds=seconds)
-            cost, error = cost_of(given, reserved), given.error
+            cost, error = reserved if given.cost_usd is None else given.cost_usd, given.error
             if error is None and not self._experiment.judge:
                 fill(self._answer, Result("", given), with_texts=shared.snapshot.settings.log_content)
                 await self._store(reserved, cost)
                 return True
-            await self._book(reserved, cost)
+            await in_database_thread(budget.settle, self._experiment.pk, reserved=reserved, cost=cost)
         if error is None:
             await self._store_graded(request, given)
             return True
         return await self._is_failed(given, error, is_last=is_last)
 
     async def _is_failed(self, given: InternalAnswer, error: Reported, *, is_last: bool) -> bool:
-        """Returns whether the failure is the outcome, and no reason to ask at once or later again."""
         shared, answer = self._shared, self._answer
         if error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
@@ -129,7 +122,6 @@ class Answering:
         return True
 
     async def _store_graded(self, request: CandidateRequest, given: InternalAnswer) -> None:
-        """Stores an answer with the grades of the project's judge."""
         shared, experiment = self._shared, self._experiment
         run = PlaygroundRun(
             project_id=experiment.project_id,
@@ -150,11 +142,8 @@ class Answering:
             (result,) = await with_stored_scores(run, shared.snapshot, [result])
             fill(self._answer, result, with_texts=shared.snapshot.settings.log_content)
             asked = result.judgement.answer if result.judgement is not None else None
-            await self._store(reserved, cost_of(asked, reserved) if asked is not None else NOTHING)
-
-    async def _book(self, reserved: Decimal, cost: Decimal) -> None:
-        if reserved or cost:
-            await in_database_thread(budget.settle, self._experiment.pk, reserved=reserved, cost=cost)
+            cost = NOTHING if asked is None else asked.cost_usd
+            await self._store(reserved, reserved if cost is None else cost)
 
     async def _store(self, reserved: Decimal, cost: Decimal) -> None:
         answer, experiment = self._answer, self._experiment
@@ -166,7 +155,6 @@ class Answering:
             await self._require_provider()
 
     async def _require_provider(self) -> None:
-        """Ends an experiment whose candidate cannot be had."""
         candidate = self._answer.candidate
         if await in_database_thread(queue.fails_too_often, self._experiment.pk, candidate):
             problem = (
@@ -187,7 +175,6 @@ class Answering:
 
 
 def fill(answer: ExperimentAnswer, result: Result, *, with_texts: bool) -> None:
-    """Sets the fields of an answer by its result. In a project that stores no texts it has none."""
     given = result.answer
     record, headers = given.record, given.headers
     answer.request_id = given.request_id

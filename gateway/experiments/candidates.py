@@ -1,5 +1,3 @@
-"""The candidates of an experiment: a version of a prompt, a model, parameters, or any of them together."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,14 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from core.errors import ValidationError
+from gateway.experiments.errors import invalid
 from gateway.tables.experiment import LABELS
 from prompts.models import PromptVersion
 
 
 @dataclass(frozen=True, slots=True)
 class NewCandidate:
-    """A candidate as it is asked for; what is empty or None stays as the past request had it."""
+    """Fields that are empty or None stay as in the past request."""
 
     version_id: UUID | None = None
     model: str = ""
@@ -24,7 +22,7 @@ class NewCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate with the names that it had when the experiment was made; ids are texts, empty without a version."""
+    """A candidate with the names of the time when the experiment was made; ids are texts, empty without a version."""
 
     label: str
     version_id: str = ""
@@ -45,14 +43,13 @@ class Candidate:
 
 
 def resolved(project_id: UUID, given: Sequence[NewCandidate]) -> list[Candidate]:
-    """Returns the candidates with their labels. Raises ValidationError for two that are the same, and for a version
-    that the project does not have."""
+    """Raises ValidationError if two are the same, or the project does not have a version."""
     versions = _versions(project_id, [new.version_id for new in given if new.version_id is not None])
     for index, new in enumerate(given):
         if new in given[:index]:
-            raise _invalid(index, "Is the same as an earlier candidate.")
+            raise invalid("candidates", index, "Is the same as an earlier candidate.")
         if new.version_id is not None and new.version_id not in versions:
-            raise _invalid(index, "The project has no such version.", "version_id")
+            raise invalid("candidates", index, "The project has no such version.", "version_id")
     return [_candidate(label, new, versions) for label, new in zip(LABELS, given, strict=False)]
 
 
@@ -81,8 +78,3 @@ def _candidate(label: str, new: NewCandidate, versions: Mapping[UUID, PromptVers
         temperature=new.temperature,
         max_tokens=new.max_tokens,
     )
-
-
-def _invalid(index: int, problem: str, field: str = "") -> ValidationError:
-    path = f"candidates.{index}" + (f".{field}" if field else "")
-    return ValidationError.of_field(path, problem)

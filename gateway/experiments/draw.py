@@ -1,5 +1,3 @@
-"""Draws the items of a new experiment: past requests that match a filter, or the items of a version of a data set."""
-
 from __future__ import annotations
 
 import json
@@ -16,7 +14,7 @@ from analytics.datasets.selectors import get_dataset, list_items
 from analytics.identifiers import id_hash
 from analytics.models.datasets import Dataset, DatasetItem
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.request_samples import SampledRequest, SampleOrder, sample_requests
+from analytics.queries.request_samples import SampledRequest, SampleOrder, ShadowedRequest, sample_requests
 from core.chunks import chunks
 from core.errors import ValidationError
 from gateway.models import ExperimentItem
@@ -32,8 +30,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The items, in their order, that have no experiment yet. `input_hashes` has one for each item of a data set, and
-    `requests` the past requests where the items are such."""
+    """The items in order, without an experiment yet. `input_hashes` has one for each data-set item, `requests` the past
+    requests."""
 
     items: Sequence[ExperimentItem]
     input_hashes: Sequence[str] = ()
@@ -42,8 +40,6 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class DatasetVersion:
-    """A version of a data set."""
-
     dataset: Dataset
     number: int
 
@@ -53,7 +49,7 @@ class DatasetVersion:
 
 
 def version_of(project_id: UUID, dataset_id: UUID, number: int | None) -> DatasetVersion:
-    """Returns a version of a data set, the latest without a number. Raises ValidationError, which names the field."""
+    """The latest version without a number. Raises ValidationError, which names the field."""
     try:
         dataset = get_dataset(project_id, dataset_id)
     except DatasetNotFoundError:
@@ -64,13 +60,12 @@ def version_of(project_id: UUID, dataset_id: UUID, number: int | None) -> Datase
 
 
 def draw_requests(project_id: UUID, filters: RequestFilter, order: SampleOrder, *, limit: int) -> Drawn:
-    """Returns the past requests that match."""
     sample = sample_requests(project_id, filters, order, limit=limit)
-    return Drawn([_of_request(*item) for item in enumerate(sample, start=1)], requests=sample)
+    return Drawn([item_of_request(row, position) for position, row in enumerate(sample, start=1)], requests=sample)
 
 
 def draw_dataset(version: DatasetVersion, *, limit: int) -> Drawn:
-    """Returns items of the version, by the hash of their ids, so that any first part of them is a random sample."""
+    """Orders items by the hash of their ids, so that any prefix of them is a random sample."""
     ids: list[UUID] = list(version.rows.order_by().values_list("item_id", flat=True))
     chosen = sorted(ids, key=lambda item_id: id_hash(str(item_id)))[:limit]
     rows = {row.item_id: row for row in _rows(version, chosen)}
@@ -79,13 +74,11 @@ def draw_dataset(version: DatasetVersion, *, limit: int) -> Drawn:
 
 
 def some_expected(version: DatasetVersion, drawn: Drawn) -> bool:
-    """Returns whether an answer is expected of any of the items."""
     with_one = version.rows.filter(expected__isnull=False).order_by()
     return any(with_one.filter(item_id__in=some).exists() for some in chunks(_ids_of(drawn)))
 
 
 def parameters_of(version: DatasetVersion, drawn: Drawn) -> Iterator[dict[str, Any]]:
-    """Yields what the items say of models and the length of answers, each combination once."""
     found: set[str] = set()
     columns = {name: KeyTransform(name, "parameters") for name in ("model", "models", *_LIMITS)}
     for some in chunks(_ids_of(drawn)):
@@ -106,7 +99,7 @@ def _ids_of(drawn: Drawn) -> list[UUID]:
     return [item.dataset_item_id for item in drawn.items if item.dataset_item_id is not None]
 
 
-def _of_request(position: int, row: SampledRequest) -> ExperimentItem:
+def item_of_request(row: SampledRequest | ShadowedRequest, position: int = 0) -> ExperimentItem:
     return ExperimentItem(
         position=position,
         request_id=row.request_id,

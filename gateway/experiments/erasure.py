@@ -1,8 +1,8 @@
-"""Takes the texts out of experiments: those of items whose request, session or data-set item is deleted, and of those
-whose retention is over. What was measured stays: scores, costs, tokens, times, the report and the verdict.
+"""Deletes the texts of items whose request, session or data-set item is deleted, or whose retention is over.
+Measurements stay: scores, costs, tokens, times, the report and the verdict.
 
-A deletion is heard of again at every look for late records, so that each step here may come many times. Answers are
-locked first, as those who store answers and scores do: no text comes back.
+Each look for late records repeats a deletion, so each step must be idempotent. Answers are locked first, as by the code
+that stores answers and scores, so that no text comes back.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ _MESSAGE = "The texts of the item are deleted."
 
 
 def items_are_gone(*, gone: GoneItems, **_: object) -> None:
-    """Deletes the texts of items of data sets that are in no version any more."""
     reason = Gone.ERASED if gone.reason is Reason.ERASED else Gone.EXPIRED
     for ids in chunks(list(gone.item_ids)):
         _forget(gone.project_id, Q(dataset_item_id__in=ids), reason)
 
 
 def subject_is_erased(*, erased: Erased, **_: object) -> Quotes | None:
-    """Deletes the texts of what is erased, and says which requests of experiments and judges quote it."""
+    """Deletes the erased texts; returns the requests of experiments and judges that quote them."""
     found = _forget(erased.project_id, _of(erased), Gone.ERASED)
     if erased.session_hash and found is not None:
         _forget_filters(erased.project_id, erased.session_hash)
@@ -49,8 +48,7 @@ def subject_is_kept(*, erased: Erased, **_: object) -> bool:
 
 
 def expire_items(project_id: UUID, moment: datetime) -> int:
-    """Deletes the texts of past requests that were made before `moment`; returns how many there were. Items of data
-    sets go with these."""
+    """Deletes the texts of past requests made before `moment`, but not of data-set items; returns their number."""
     old = Q(dataset_item_id=None, requested_at__lt=moment, gone="")
     count = ExperimentItem.objects.filter(old, experiment__project_id=project_id).count()
     if count:
@@ -81,16 +79,16 @@ def _forget(project_id: UUID, found: Q, reason: Gone) -> Quotes | None:
 
 
 def _earliest(item_id: int, references: Iterable[str]) -> datetime:
-    """Returns when the first of these requests was made, by its id, or else the experiment of the first item. An answer
-    that was taken over is older than its experiment."""
+    """When the first of these requests was made, by its id, else when the item's experiment was. A reused answer is
+    older than its experiment."""
     gateway_ids = filter(None, map(gateway_id, references))
     times = [made for made in map(arrival_of, gateway_ids) if made is not None]
     return min([ExperimentItem.objects.select_related("experiment").get(pk=item_id).experiment.created_at, *times])
 
 
 def _forget_some(project_id: UUID, ids: Sequence[int], reason: Gone) -> set[str]:
-    """Deletes the texts of items, and of answers elsewhere that are copies of theirs. Returns the ids of requests that
-    quote them, and by which these name them."""
+    """Deletes the texts of items, and of copies of their answers. Returns the ids of requests that quote them, and by
+    which these name them."""
     named = ("pk", "key", "request_id")
     answers = list(ExperimentAnswer.objects.select_for_update().filter(item_id__in=ids).order_by("pk").only(*named))
     keys = {answer.key for answer in answers if answer.key} if reason is Gone.ERASED else set()
@@ -120,7 +118,6 @@ def _forget_items(ids: Sequence[int], reason: Gone) -> set[str]:
 
 
 def _end_open(ids: Sequence[int]) -> None:
-    """Names the answers that cannot be made any more. One that is under way is not stored when it comes."""
     waiting = ExperimentAnswer.objects.filter(item_id__in=ids, state__in=(AnswerState.PENDING, AnswerState.RUNNING))
     unusable = {"error_code": _UNUSABLE, "error_message": _MESSAGE, "failure": AnswerFailure.UNUSABLE}
     without = Experiment.objects.filter(evaluators=[]).values("pk")
@@ -130,8 +127,7 @@ def _end_open(ids: Sequence[int]) -> None:
 
 
 def _copies(project_id: UUID, keys: Collection[str], ids: Sequence[int]) -> list[ExperimentAnswer]:
-    """Returns the answers of other items that were taken over from these, and has those made again whose scores are
-    still due."""
+    """The answers of other items that were copied from these; resets those whose scores are still due."""
     copies = ExperimentAnswer.objects.filter(
         key__in=keys, reused=True, item__experiment__project_id=project_id
     ).exclude(item_id__in=ids)
@@ -145,7 +141,6 @@ def _copies(project_id: UUID, keys: Collection[str], ids: Sequence[int]) -> list
 
 
 def _forget_texts(ids: Sequence[int]) -> set[str]:
-    """Deletes the texts of answers and their scores; returns the ids of the scores' requests."""
     references: set[str] = set()
     for some in chunks(ids):
         scores = ExperimentScore.objects.filter(answer_id__in=some)
@@ -168,7 +163,6 @@ def _forget_reasons(answers: Iterable[ExperimentAnswer]) -> None:
 
 
 def _forget_filters(project_id: UUID, session_hash: str) -> None:
-    """Takes the id of a session out of the filters by which experiments took its requests."""
     with_items = Experiment.objects.for_project(project_id).filter(items__session_hash=session_hash).distinct()
     for experiment in with_items.only("pk", "filter"):
         if id_hash(str(experiment.filter.get("session_id", ""))) == session_hash:

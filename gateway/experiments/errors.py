@@ -1,34 +1,9 @@
-"""Failures of experiments.
-
-ApplicationError
-├── NotFoundError
-│   ├── ExperimentNotFoundError           404
-│   └── ExperimentItemNotFoundError      404
-├── ConflictError
-│   ├── NoItemsError                409
-│   ├── TooManyExperimentsError           409
-│   └── ExperimentEndedError              409
-└── ValidationError
-    └── UnusableItemError           400, of one item: the answers to it have this error
-"""
-
 from __future__ import annotations
 
 from core.errors import ConflictError, NotFoundError, ValidationError
 
-
-class ExperimentNotFoundError(NotFoundError):
-    code = "experiment_not_found"
-
-    def __init__(self) -> None:
-        super().__init__("The project has no such experiment.")
-
-
-class ExperimentItemNotFoundError(NotFoundError):
-    code = "experiment_item_not_found"
-
-    def __init__(self) -> None:
-        super().__init__("The experiment has no such item.")
+ExperimentNotFoundError = NotFoundError.kind("experiment_not_found", "The project has no such experiment.")
+ExperimentItemNotFoundError = NotFoundError.kind("experiment_item_not_found", "The experiment has no such item.")
 
 
 class NoItemsError(ConflictError):
@@ -42,22 +17,18 @@ class NoItemsError(ConflictError):
         super().__init__(message)
 
 
-class TooManyExperimentsError(ConflictError):
-    code = "too_many_experiments"
+TooManyExperimentsError = ConflictError.kind(
+    "too_many_experiments", "The project has {} experiments that have not ended: wait for one, or cancel one."
+)
+ExperimentEndedError = ConflictError.kind("experiment_ended", "The experiment has ended already.")
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"The project has {limit} experiments that have not ended: wait for one, or cancel one.")
 
-
-class ExperimentEndedError(ConflictError):
-    code = "experiment_ended"
-
-    def __init__(self) -> None:
-        super().__init__("The experiment has ended already.")
+def invalid(members: str, index: int, problem: str, field: str = "") -> ValidationError:
+    return ValidationError.of_field(".".join(filter(None, (members, str(index), field))), problem)
 
 
 class UnusableItemError(ValidationError):
-    """An item that cannot be tried; `of_candidate`: by this candidate alone."""
+    """The item cannot be tried; `of_candidate`: by this candidate only."""
 
     code = "unusable_item"
 

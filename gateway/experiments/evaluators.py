@@ -1,5 +1,3 @@
-"""The evaluators of an experiment: which versions score its answers, and what their scores decide."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +13,7 @@ from analytics.evaluators.definitions import Definition, UserFeedback
 from analytics.evaluators.selectors import KnownVersion, known_version, list_evaluators
 from analytics.models import EvaluatorVersion
 from analytics.models.evaluators import EvaluatorState
-from core.errors import ValidationError
+from gateway.experiments.errors import invalid
 from gateway.experiments.verdict import Rule
 
 PAIRWISE = "pairwise"
@@ -23,8 +21,7 @@ PAIRWISE = "pairwise"
 
 @dataclass(frozen=True, slots=True)
 class NewEvaluator:
-    """An evaluator as it is asked for; its newest version where none is named. With `min_rate` it has to pass, as long
-    as that share of the answers is good."""
+    """The newest version by default. `min_rate` is the share of good answers that is enough to pass."""
 
     evaluator_id: UUID
     version: int | None = None
@@ -33,19 +30,15 @@ class NewEvaluator:
     min_rate: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentEvaluator:
-    """An evaluator with the name that it had when the experiment was made; ids are texts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentEvaluator(Rule):
+    """An evaluator with its name of the time when the experiment was made; ids are texts."""
 
     version_id: str
     evaluator_id: str
     name: str
     number: int
     kind: str
-    required: bool = True
-    must_pass: bool = False
-    min_rate: float | None = None
-    good_from: float = 0.5
 
     @property
     def title(self) -> str:
@@ -55,25 +48,22 @@ class ExperimentEvaluator:
     def is_pairwise(self) -> bool:
         return self.kind == PAIRWISE
 
-    @property
-    def rule(self) -> Rule:
-        return Rule(self.required, self.must_pass, self.good_from, self.min_rate)
-
 
 def resolved(project_id: UUID, given: Sequence[NewEvaluator]) -> list[ExperimentEvaluator]:
-    """Returns the evaluators. Raises ValidationError for one that the project does not have or has archived, for an
-    unknown version, for two that are the same, and for one that counts what users say."""
+    """Raises ValidationError for one that the project does not have or has archived, an unknown version, a duplicate,
+    or one that counts users' feedback."""
     versions = _versions(project_id, given)
     for index, version in enumerate(versions):
         if any(earlier.version_id == version.version_id for earlier in versions[:index]):
-            raise invalid(index, "Is the same as an earlier evaluator.")
+            raise invalid("evaluators", index, "Is the same as an earlier evaluator.")
         if isinstance(version.definition, UserFeedback):
-            raise invalid(index, "Users rate the answers that they get, and none of an experiment.", "evaluator_id")
+            raise invalid(
+                "evaluators", index, "Users rate the answers that they get, and none of an experiment.", "evaluator_id"
+            )
     return [_evaluator(new, version) for new, version in zip(given, versions, strict=True)]
 
 
 def definitions_of(evaluators: Iterable[ExperimentEvaluator]) -> list[Definition]:
-    """Returns the definitions, in the order of the evaluators."""
     wanted = [UUID(evaluator.version_id) for evaluator in evaluators]
     rows = EvaluatorVersion.objects.filter(pk__in=wanted).select_related("evaluator")
     found = {row.pk: known_version(row).definition for row in rows}
@@ -88,12 +78,6 @@ def stored_form(evaluators: Iterable[ExperimentEvaluator]) -> list[dict[str, Any
     return [asdict(evaluator) for evaluator in evaluators]
 
 
-def invalid(index: int, problem: str, field: str = "") -> ValidationError:
-    """Returns the error of one evaluator of the body."""
-    path = f"evaluators.{index}" + (f".{field}" if field else "")
-    return ValidationError.of_field(path, problem)
-
-
 def _versions(project_id: UUID, given: Sequence[NewEvaluator]) -> list[KnownVersion]:
     if not given:
         return []
@@ -103,16 +87,16 @@ def _versions(project_id: UUID, given: Sequence[NewEvaluator]) -> list[KnownVers
     for index, new in enumerate(given):
         evaluator = known.get(new.evaluator_id)
         if evaluator is None:
-            raise invalid(index, "The project has no such evaluator.", "evaluator_id")
+            raise invalid("evaluators", index, "The project has no such evaluator.", "evaluator_id")
         if evaluator.state == EvaluatorState.ARCHIVED:
-            raise invalid(index, "The evaluator is archived.", "evaluator_id")
+            raise invalid("evaluators", index, "The evaluator is archived.", "evaluator_id")
         wanted.append((new.evaluator_id, evaluator.newest if new.version is None else new.version))
     named = reduce(or_, (Q(evaluator_id=evaluator_id, number=number) for evaluator_id, number in wanted))
     rows = EvaluatorVersion.objects.filter(named).select_related("evaluator")
     found = {(row.evaluator_id, row.number): known_version(row) for row in rows}
     for index, key in enumerate(wanted):
         if key not in found:
-            raise invalid(index, f"The evaluator has no version {key[1]}.", "version")
+            raise invalid("evaluators", index, f"The evaluator has no version {key[1]}.", "version")
     return [found[key] for key in wanted]
 
 

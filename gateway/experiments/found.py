@@ -1,10 +1,9 @@
-"""What the report of an experiment says about one target."""
-
 from __future__ import annotations
 
 import math
 from typing import cast
 
+from core.wire.shown import shown_as
 from gateway.experiments.paired_scores import Target
 from gateway.experiments.shapes import (
     EvaluatorReport,
@@ -27,7 +26,6 @@ _POSITIONS_SHOWN = 3
 
 
 def explain(courses: Courses, *, target: str, baseline: str, items: int, of: int) -> str:
-    """Returns the sentences. `target` and `baseline` are labels, `items` how many `of` all items were looked at."""
     if not items:
         return "No item has all its answers and scores yet, so that there is nothing to compare."
     looked = f"After {_number(items, 'item')}" if items == of else f"After {items:,} of {_number(of, 'item')}"
@@ -57,13 +55,12 @@ def _compared(title: str, course: Course, target: str, baseline: str) -> str:
 
 
 def _ruled_out(courses: Courses, course: Course) -> str:
-    if not course.rule.is_required:
+    if not course.rule.required:
         return "It failed nowhere that it must not."
     return f"{_evidence(courses, course)}."
 
 
 def _open(courses: Courses, target: str, baseline: str) -> str:
-    """Returns what keeps the target from passing: the first thing that further items will not mend."""
     deciding = courses.deciding
     if not deciding:
         return "No evaluator is required, so that nothing can pass."
@@ -123,37 +120,30 @@ def target_report(target: Target, experiment: Experiment, item_count: int) -> Ta
 
 
 def e_value(log: float) -> float:
-    """Returns an e-value by its logarithm, capped: JSON has no number that is larger than all."""
+    """The e-value of a logarithm, capped: JSON has no infinity."""
     return math.exp(min(log, _HIGHEST))
 
 
 def _evaluator(target: Target, title: str, course: Course) -> EvaluatorReport:
     rule, process = course.rule, course.process
     found = process.difference
-    return {
-        "title": title,
-        "required": rule.is_required,
-        "must_pass": rule.must_pass,
-        "min_rate": rule.min_rate,
-        "passes": course.passes,
-        "target_mean": found.target if found else None,
-        "baseline_mean": found.baseline if found else None,
-        "difference": found.difference if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "wins": process.wins,
-        "ties": process.ties,
-        "losses": process.losses,
-        "pairs": process.pairs,
-        "target_missing": process.target_missing,
-        "baseline_missing": process.baseline_missing,
-        "e_worse": e_value(process.peak_worse),
-        "e_not_worse": e_value(process.peak_not_worse),
-        "good_rate": course.good_rate,
-        "newly_failed": course.newly_failed[:NEWLY_FAILED_SHOWN],
-        "newly_failed_count": len(course.newly_failed),
-        "unscored": _unscored(target, title),
-    }
+    return shown_as(
+        EvaluatorReport,
+        rule,
+        process,
+        course,
+        title=title,
+        target_mean=found.target if found else None,
+        baseline_mean=found.baseline if found else None,
+        e_worse=e_value(process.peak_worse),
+        e_not_worse=e_value(process.peak_not_worse),
+        difference=found.difference if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        newly_failed=course.newly_failed[:NEWLY_FAILED_SHOWN],
+        newly_failed_count=len(course.newly_failed),
+        unscored=_unscored(target, title),
+    )
 
 
 def _unscored(target: Target, title: str) -> list[EvaluatorUnscored]:
@@ -162,7 +152,6 @@ def _unscored(target: Target, title: str) -> list[EvaluatorUnscored]:
 
 
 def _worst_items(target: Target) -> list[WorstItem]:
-    """Returns the items on which the target loses most, by the sum of the differences of all evaluators."""
     lost = sorted(
         (one for one in target.differences if one.difference < 0), key=lambda one: (one.difference, one.position)
     )

@@ -1,5 +1,5 @@
-"""The check of the gate `experiment`: an experiment over the present version of a data set has shown that a rollout's
-target passes against its baseline (docs/rollouts.md, "Gate")."""
+"""The gate `experiment`: an experiment over the current version of a data set has shown that a rollout's target passes
+against its baseline (docs/rollouts.md, "Gate")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rollouts.gate.registry import Finding, Question
 
 
 class _Result(NamedTuple):
-    """What an experiment is to a gate, in a sentence. Those of a higher rank come nearer to opening it."""
+    """What an experiment means to a gate, in a sentence. A higher rank is closer to opening it."""
 
     rank: int
     sentence: str
@@ -49,8 +49,6 @@ _OF_VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """An experiment in which the target of a question is a candidate other than the baseline."""
-
     experiment: Experiment
     target: Candidate
     baseline: Candidate | None
@@ -58,7 +56,7 @@ class _Trial:
 
 
 def experiment_gate(questions: Sequence[Question], *, holds: bool = False) -> list[Finding]:
-    """A `rollouts.gate.registry.Check`, of one query; with `holds` the data sets are locked before it."""
+    """A `rollouts.gate.registry.Check`, of one query; `holds` locks the data sets first."""
     experiments = _experiments(questions)
     if holds:
         concerned = Dataset.objects.filter(pk__in=experiments.order_by().values("dataset_id")).order_by("pk")
@@ -68,8 +66,6 @@ def experiment_gate(questions: Sequence[Question], *, holds: bool = False) -> li
 
 
 def _experiments(questions: Sequence[Question]) -> QuerySet[Experiment]:
-    """Returns the experiments over data sets that have the target of a question among their candidates, the newest
-    first."""
     current = Dataset.objects.filter(pk=OuterRef("dataset_id"), project=OuterRef("project_id")).values("version")
     concerned = Q()
     for question in questions:
@@ -85,7 +81,6 @@ def _experiments(questions: Sequence[Question]) -> QuerySet[Experiment]:
 
 
 def _finding(question: Question, experiments: Sequence[Experiment]) -> Finding:
-    """Returns what the newest of the experiments is that come nearest to opening the gate."""
     results = [(_result(question, trial), trial) for trial in _trials(question, experiments)]
     if not results:
         missing = _NONE.format(target=question.target.number, baseline=question.baseline.number)

@@ -1,5 +1,3 @@
-"""Reads what the items of an experiment ask: the stored body of a past request, or an item of its data set."""
-
 from __future__ import annotations
 
 import json
@@ -22,8 +20,6 @@ _MAX_KEPT = 3 * _READ_AHEAD
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The fields of a chat completion, and the answer that is expected, None without one."""
-
     fields: Mapping[str, Any]
     expected: Any = None
 
@@ -32,7 +28,7 @@ _GONE = UnusableItemError("The item of the data set does not exist any more.")
 
 
 class Inputs:
-    """The inputs of one experiment; those that were read last are kept. Threads may share it."""
+    """The inputs of one experiment, cached; threads may share it."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -40,7 +36,7 @@ class Inputs:
         self._lock = Lock()
 
     def of(self, item: ExperimentItem) -> Input:
-        """Raises UnusableItemError where the item is gone or cannot be read, and the errors of the stores."""
+        """Raises UnusableItemError if the item is gone or cannot be read, and the errors of the stores."""
         with self._lock:
             found = self._kept.get(item.position)
             if found is None:

@@ -1,10 +1,7 @@
-"""Whether an experiment can keep its largest cost: what each of its requests may cost has to be known, and to fit."""
-
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -25,42 +22,35 @@ from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord, version_records
 
 
-@dataclass(frozen=True, slots=True)
-class Least:
-    """What is reserved for the shortest request of a candidate or an evaluator, which `name` names to people."""
-
-    name: str
-    amount: Decimal
-
-
 def least_costs(
     project_id: UUID,
     candidates: Sequence[Candidate],
     asked: Sequence[dict[str, Any]],
     scoring: Iterable[tuple[ExperimentEvaluator, Definition]],
-) -> list[Least]:
-    """Returns one for each candidate and each evaluator that asks a model. `asked` is what decides on the cost of
-    items. Raises ValidationError, which names the one of whom nobody can say it."""
+) -> dict[str, Decimal]:
+    """Returns what is reserved for the shortest request of each candidate and evaluator, by its name for people.
+    `asked` is what decides on the cost of items. Raises ValidationError, which names the one of whom nobody can say
+    it."""
     snapshot = load_models(project_id, load_prices(), project_settings(project_id))
     records = version_records({UUID(one.version_id) for one in candidates if one.version_id})
-    found = []
+    found: dict[str, Decimal] = {}
     for index, candidate in enumerate(candidates):
         record = records.get(UUID(candidate.version_id)) if candidate.version_id else None
         with _naming(f"candidates.{index}", f"the candidate {candidate.label}"):
             amounts = [_of_candidate(snapshot, candidate, fields, record) for fields in asked]
-        found.append(Least(f"the candidate {candidate.label}", max(amounts, default=NOTHING)))
+        found[f"the candidate {candidate.label}"] = max(amounts, default=NOTHING)
     for index, (evaluator, definition) in enumerate(scoring):
         with _naming(f"evaluators.{index}", f"the evaluator {evaluator.title}"):
-            found.append(Least(f"the evaluator {evaluator.title}", _of_evaluator(snapshot, definition)))
+            found[f"the evaluator {evaluator.title}"] = _of_evaluator(snapshot, definition)
     return found
 
 
-def require_room(limit: Decimal, costs: Iterable[Least]) -> None:
+def require_room(limit: Decimal, costs: Mapping[str, Decimal]) -> None:
     """Raises ValidationError where one request may cost more than the whole experiment."""
-    for least in costs:
-        if least.amount > limit:
+    for name, amount in costs.items():
+        if amount > limit:
             problem = (
-                f"A request of {least.name} may cost up to ${least.amount.normalize():f}, more than this is for all of"
+                f"A request of {name} may cost up to ${amount.normalize():f}, more than this is for all of"
                 " them: raise this, or lower its `max_tokens`."
             )
             raise ValidationError.of_field("max_cost_usd", problem)

@@ -1,5 +1,3 @@
-"""Reads the scores of an experiment, and pairs those of each target with those of the baseline."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -19,14 +17,11 @@ NO_SCORE = "no_score"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The scores that one evaluator gave the repeats of one candidate's answer to an item, and why some are missing."""
-
     values: Sequence[float]
     reasons: Sequence[str]
 
     @property
     def mean(self) -> float | None:
-        """The mean over the repeats; None where any of them has no score."""
         return fmean(self.values) if self.values and not self.reasons else None
 
 
@@ -64,16 +59,12 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class ItemDifference:
-    """By how much the scores of a target and of the baseline differ on one item, summed over the evaluators."""
-
     position: int
     difference: float
     pairs: Mapping[str, Pair]
 
 
 class Target:
-    """A candidate that is compared with the baseline. Both candidates are given by their places."""
-
     def __init__(
         self,
         candidate: Candidate,
@@ -84,7 +75,7 @@ class Target:
     ) -> None:
         self.candidate = candidate
         self.evaluators = evaluators
-        self.courses = Courses({evaluator.title: evaluator.rule for evaluator in evaluators}, margin)
+        self.courses = Courses({evaluator.title: evaluator for evaluator in evaluators}, margin)
         self.items = 0
         self.differences: list[ItemDifference] = []
         self.target_unscored: dict[str, Counter[str]] = {evaluator.title: Counter() for evaluator in evaluators}
@@ -92,7 +83,7 @@ class Target:
         self._place, self._baseline = place, baseline
 
     def add(self, item: JudgedItem, readings: Readings) -> None:
-        """Takes the scores of an item. Items come in their order."""
+        """Items must come in order."""
         pairs = {
             evaluator.title: self._pair(item, readings, number, evaluator)
             for number, evaluator in enumerate(self.evaluators)

@@ -1,5 +1,3 @@
-"""Works out what an experiment would do: its candidates, evaluators and items, and what speaks against it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +21,10 @@ from gateway.experiments.draw import (
     some_expected,
     version_of,
 )
+from gateway.experiments.errors import invalid
 from gateway.experiments.evaluators import ExperimentEvaluator, NewEvaluator, definitions_of
-from gateway.experiments.keys import answer_key
 from gateway.experiments.known_costs import least_costs, require_room
-from gateway.experiments.reuse import count_kept
+from gateway.experiments.reuse import answer_key, count_kept
 from gateway.models import ExperimentAnswer, ExperimentItem
 from gateway.tables.experiment import LABELS
 
@@ -36,7 +34,6 @@ DEFAULT_MARGIN = 0.1
 
 
 def _asked(version: DatasetVersion | None, drawn: Drawn) -> Iterator[dict[str, Any]]:
-    """Yields what decides on the highest cost of items, each combination once."""
     if version is None:
         for provider, model in dict.fromkeys((row.provider, row.model) for row in drawn.requests):
             yield {"model": f"{provider}/{model}" if provider else model}
@@ -46,8 +43,11 @@ def _asked(version: DatasetVersion | None, drawn: Drawn) -> Iterator[dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class NewExperiment:
-    """An experiment as it is asked for. `parameters` are those that `filters` were made of, to be shown later; neither
-    is used with a data set, whose latest version counts where none is named. `baseline` is empty for no comparison."""
+    """An experiment as requested.
+
+    `parameters` are the source of `filters`, to be shown later; a data set uses neither, and defaults to its latest
+    version. `baseline` is empty for no comparison.
+    """
 
     candidates: Sequence[NewCandidate]
     filters: RequestFilter
@@ -68,8 +68,6 @@ class NewExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an experiment would do: its items have no experiment yet."""
-
     candidates: Sequence[Candidate]
     evaluators: Sequence[ExperimentEvaluator]
     baseline: str
@@ -77,8 +75,10 @@ class Plan:
     drawn: Drawn
 
     def answers(self, project_id: UUID, items: Sequence[ExperimentItem], repeats: int) -> Iterator[ExperimentAnswer]:
-        """Yields an answer without its outcome for each item, candidate and repeat. Those to past requests have no
-        keys: there the same request is seldom drawn twice."""
+        """Yields an answer without its outcome for each item, candidate and repeat.
+
+        Answers to past requests have no keys: the same request is seldom drawn twice.
+        """
         hashes = self.drawn.input_hashes or [""] * len(items)
         for item, input_hash in zip(items, hashes, strict=True):
             for index, candidate in enumerate(self.candidates):
@@ -88,8 +88,7 @@ class Plan:
 
 
 def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
-    """Returns what the experiment would do, which has no items where nothing matches. Raises ValidationError, which
-    names the field."""
+    """A plan without items if nothing matches. Raises ValidationError, which names the field."""
     chosen = candidates.resolved(project_id, new.candidates)
     scoring = evaluators.resolved(project_id, new.evaluators)
     baseline = _baseline(new, scoring)
@@ -100,7 +99,7 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
         drawn = draw_requests(project_id, new.filters, new.order, limit=new.item_limit)
     definitions = definitions_of(scoring)
     _require_expected(definitions, version, drawn)
-    costs = []
+    costs: Mapping[str, Decimal] = {}
     if new.max_cost_usd is not None:
         scored = zip(scoring, definitions, strict=True)
         costs = least_costs(project_id, chosen, list(_asked(version, drawn)), scored)
@@ -115,7 +114,6 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
 
 
 def _is_there(project_id: UUID, new: NewExperiment, plan: Plan) -> bool:
-    """Returns whether all answers are there already, so that they cost nothing."""
     if not new.reuse or plan.dataset is None:
         return False
     keys = {answer.key for answer in plan.answers(project_id, plan.drawn.items, new.repeats)}
@@ -123,20 +121,18 @@ def _is_there(project_id: UUID, new: NewExperiment, plan: Plan) -> bool:
 
 
 def _baseline(new: NewExperiment, scoring: Sequence[ExperimentEvaluator]) -> str:
-    """Returns the label of the baseline, empty where there is nothing to compare."""
     if new.baseline and new.baseline not in LABELS[: len(new.candidates)]:
         raise ValidationError.of_field("baseline", "No candidate has this label.")
     baseline = new.baseline if len(new.candidates) > 1 and scoring else ""
     for index, evaluator in enumerate(scoring):
         if evaluator.is_pairwise and not baseline:
-            raise evaluators.invalid(
-                index, "It compares answers with those of a baseline: name one, and two candidates."
+            raise invalid(
+                "evaluators", index, "It compares answers with those of a baseline: name one, and two candidates."
             )
     return baseline
 
 
 def _require_expected(definitions: Sequence[Definition], version: DatasetVersion | None, drawn: Drawn) -> None:
-    """Raises ValidationError for an evaluator that could score no answer."""
     needing = [place for place, one in enumerate(definitions) if one.needs_expected]
     if needing and drawn.items and (version is None or not some_expected(version, drawn)):
-        raise evaluators.invalid(needing[0], "It needs expected answers, and none of the items has one.")
+        raise invalid("evaluators", needing[0], "It needs expected answers, and none of the items has one.")

@@ -1,5 +1,5 @@
-"""Which worker has which experiment, and which answer or score is next: conditional updates, so that no two take the
-same."""
+"""Which worker has which experiment, and which answer or score is next. Conditional updates keep two workers from
+taking the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ _OPEN = (AnswerState.PENDING, AnswerState.RUNNING, AnswerState.ANSWERED, AnswerS
 
 
 def claim_experiment() -> Experiment | None:
-    """Returns the unfinished experiment that has waited longest and that no worker has; None without one."""
     now = timezone.now()
     due = _free(now).filter(_has_work()).order_by(F("claimed_until").asc(nulls_first=True), "created_at")
     for experiment in due[:10]:
@@ -59,8 +58,8 @@ def keep_claim(experiment_id: UUID) -> bool:
 
 
 def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
-    """Gives the experiment back, to be taken again at `until` or at once; one without open answers is completed, a
-    shadow once it has all its items."""
+    """Makes the experiment due at `until`, or at once. Completes one without open answers, a shadow only once it has
+    all its items."""
     if not _answers(experiment_id).filter(state__in=_OPEN).exists() and _has_all_items(experiment_id):
         end_experiment(experiment_id, ExperimentState.COMPLETED)
         return
@@ -68,16 +67,16 @@ def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
 
 
 def is_anything_due() -> bool:
-    return _free(timezone.now()).filter(_has_work()).exists()
+    free = _free(timezone.now())
+    # Django takes a millisecond to write the second question, and beat asks every few seconds.
+    return free.exists() and free.filter(_has_work()).exists()
 
 
 def _free(now: datetime) -> QuerySet[Experiment]:
-    """Returns the unfinished experiments that no worker has."""
     return Experiment.objects.filter(Q(claimed_until=None) | Q(claimed_until__lt=now), state__in=UNFINISHED)
 
 
 def _has_work() -> Q:
-    """Returns the condition of experiments that a worker can go on with: a shadow waits for items."""
     open_answers = ExperimentAnswer.objects.filter(item__experiment=OuterRef("pk"), state__in=_OPEN)
     return Q(rollout_id=None) | Q(Exists(open_answers))
 
@@ -90,8 +89,10 @@ def _has_all_items(experiment_id: UUID) -> bool:
 
 
 def claim_answer(experiment_id: UUID) -> ExperimentAnswer | None:
-    """Returns the next answer to make, with its item; None when all have been taken. One that is made elsewhere at this
-    moment is left for later, so that it is not paid twice."""
+    """The next answer to make, with its item; None if all are taken.
+
+    An answer that is being made elsewhere is left for later, so that it is not paid twice.
+    """
     elsewhere = ExperimentAnswer.objects.filter(key=OuterRef("key"), state=AnswerState.RUNNING).exclude(key="")
     waiting = (
         _answers(experiment_id)
@@ -118,29 +119,26 @@ def _is_taken(answer: ExperimentAnswer) -> bool:
 
 
 def is_anything_left(experiment_id: UUID) -> bool:
-    """Returns whether answers wait, which `claim_answer` may have left for later."""
+    """Whether answers wait, which `claim_answer` may have left for later."""
     return _answers(experiment_id).filter(state=AnswerState.PENDING).exists()
 
 
 def put_back(answer: ExperimentAnswer) -> None:
-    """Lets an answer be made later."""
     ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.RUNNING).update(state=AnswerState.PENDING)
 
 
 def store_answer(answer: ExperimentAnswer, *, is_scored: bool, reserved: Decimal = NOTHING, cost: Decimal) -> None:
-    """Stores what became of an answer, unless the experiment was cancelled or deleted meanwhile, and books its cost in
-    any case. `is_scored`: evaluators score it next."""
+    """Stores an answer unless the experiment was cancelled or deleted, and books its cost in any case. `is_scored`:
+    evaluators score it next."""
     names = [field.name for field in ExperimentAnswer._meta.concrete_fields if field.name not in _FIXED]
     values = {name: getattr(answer, name) for name in names}
     values["state"] = AnswerState.ANSWERED if is_scored else AnswerState.DONE
     with transaction.atomic():
         ExperimentAnswer.objects.filter(pk=answer.pk, state=AnswerState.RUNNING).update(**values)
-        if reserved or cost:
-            budget.settle(answer.item.experiment_id, reserved=reserved, cost=cost)
+        budget.settle(answer.item.experiment_id, reserved=reserved, cost=cost)
 
 
 def reuse_answers(experiment: Experiment) -> None:
-    """Takes the answers of earlier experiments for all that wait."""
     waiting = _answers(experiment.pk).filter(state=AnswerState.PENDING).exclude(key="").order_by("pk")
     state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
     for some in chunks(list(waiting)):
@@ -153,8 +151,8 @@ def reuse_answers(experiment: Experiment) -> None:
 
 
 def claim_scoring(experiment_id: UUID) -> list[ExperimentAnswer]:
-    """Returns the answers of one item and repeat that are to be scored next, the baseline's among them even if it is
-    done; they are all there. Empty when there is nothing to score yet."""
+    """The answers of one item and repeat to score next, once all of them are there, including the baseline's even if it
+    is done. Empty if there is nothing to score yet."""
     missing = ExperimentAnswer.objects.filter(
         item=OuterRef("item"), repeat=OuterRef("repeat"), state__in=(AnswerState.PENDING, AnswerState.RUNNING)
     )
@@ -173,26 +171,24 @@ def claim_scoring(experiment_id: UUID) -> list[ExperimentAnswer]:
 
 
 def put_scoring_back(answers: Sequence[ExperimentAnswer]) -> None:
-    """Lets the scores that are missing be given later."""
     ids = [answer.pk for answer in answers]
     ExperimentAnswer.objects.filter(pk__in=ids, state=AnswerState.SCORING).update(state=AnswerState.ANSWERED)
 
 
 def store_score(score: ExperimentScore, experiment_id: UUID, *, reserved: Decimal, cost: Decimal) -> None:
-    """Stores a score, unless it is there or the answer was deleted, and books its cost in any case. Of an item whose
-    texts are gone it has none."""
+    """Stores a score unless it exists or the answer was deleted, and books its cost in any case. Items without texts
+    get no score."""
     with transaction.atomic():
         if ExperimentAnswer.objects.select_for_update().filter(pk=score.answer_id).first() is not None:
             # Asked after the lock, which erasure takes too.
             if ExperimentItem.objects.filter(answers=score.answer_id).exclude(gone="").exists():
                 score.detail = score.key = ""
             ExperimentScore.objects.bulk_create([score], ignore_conflicts=True)
-        if reserved or cost:
-            budget.settle(experiment_id, reserved=reserved, cost=cost)
+        budget.settle(experiment_id, reserved=reserved, cost=cost)
 
 
 def finish_scoring(answers: Sequence[ExperimentAnswer]) -> bool:
-    """Notes that all scores of the answers are there. Returns whether all answers to their item are done."""
+    """Marks the answers as scored. Returns whether all answers to their item are done."""
     ids = [answer.pk for answer in answers]
     ExperimentAnswer.objects.filter(pk__in=ids, state=AnswerState.SCORING).update(state=AnswerState.DONE)
     of_item = ExperimentAnswer.objects.filter(item_id=answers[0].item_id)
@@ -200,7 +196,7 @@ def finish_scoring(answers: Sequence[ExperimentAnswer]) -> bool:
 
 
 def fails_too_often(experiment_id: UUID, candidate: int) -> bool:
-    """Returns whether more than a fifth of a candidate's answers failed for reasons that will pass."""
+    """Whether more than a fifth of a candidate's answers failed for transient reasons."""
     own = _answers(experiment_id).filter(candidate=candidate)
     return own.filter(failure=AnswerFailure.PASSING).count() > own.count() * MOST_FAILED
 

@@ -1,7 +1,7 @@
-"""What an experiment found: the report and the verdicts, over the first items whose answers are all there.
+"""The report and the verdicts, over the first items whose answers are all there.
 
-These items come in the order in which they were drawn, which knows nothing of answers. Items that were answered out of
-turn are left out until all before them are there.
+Items count in the order of the draw, which is independent of the answers. Those answered out of turn are left out until
+all before them are there.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from django.db import transaction
 from django.db.models import Avg, Count, F, FloatField, Min, Q, Value
 from django.db.models.functions import Cast, Coalesce
 
+from analytics.agreement import wilson
 from core.ledger import NOTHING, SumOfDollars
 from gateway.experiments.candidates import candidates_of
 from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.found import target_report
 from gateway.experiments.paired_scores import Readings, Target
 from gateway.experiments.shapes import CandidateScores, ExperimentFigures, ExperimentReport, Label
-from gateway.experiments.summary import MIN_SCORE_DIFFERENCE, wilson
+from gateway.experiments.summary import MIN_SCORE_DIFFERENCE
 from gateway.experiments.verdict import LOOK_EVERY, Verdict, is_final
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import LABELS, TIE, UNFINISHED, AnswerState, ExperimentState
@@ -37,9 +38,11 @@ _GOOD = _DONE & Q(error_code="")
 
 
 def summarize(experiment: Experiment) -> list[ExperimentFigures]:
-    """Returns the figures of each candidate, with three queries at most. Means are None without a value. Of the
-    `compared` items, which have a winner or a tie, it won `wins`; `win_rate` counts ties as half, with the bounds of
-    its 95 % interval."""
+    """The figures of each candidate, with three queries at most.
+
+    Means are None without a value. Of the `compared` items, which have a winner or a tie, it won `wins`; `win_rate`
+    counts ties as half, with the bounds of its 95 % interval.
+    """
     labels = [cast(Label, candidate.label) for candidate in candidates_of(experiment.candidates)]
     titles = [evaluator.title for evaluator in evaluators_of(experiment.evaluators)]
     totals, winners = _totals(experiment.pk), count_winners(experiment.pk)
@@ -56,7 +59,6 @@ def summarize(experiment: Experiment) -> list[ExperimentFigures]:
 
 
 def count_winners(experiment_id: UUID) -> Mapping[str, int]:
-    """Returns how many items each label won, and how many tied, as `summary.verdict` decides."""
     grades = {
         f"grade_{label}": Coalesce(Avg("score", filter=_GOOD & Q(candidate=index)), Value(_NO_GRADE))
         for index, label in enumerate(LABELS)
@@ -79,7 +81,6 @@ def count_winners(experiment_id: UUID) -> Mapping[str, int]:
 
 
 def _leads(label: str) -> Q:
-    """Returns whether the label's grade is above all others' by enough to prefer its answer."""
     leads = Q()
     for other in LABELS:
         if other != label:
@@ -153,8 +154,8 @@ def _number(value: Any) -> float | None:
 
 
 def look(experiment_id: UUID) -> bool:
-    """Writes the report and the verdicts anew if twenty further items are there, and returns whether the experiment may
-    stop: whether further items are not waited for by any target."""
+    """Updates the report and the verdicts after every twenty further items. Returns whether the experiment may stop: no
+    target waits for more."""
     experiment = Experiment.objects.filter(pk=experiment_id, state__in=UNFINISHED).first()
     if experiment is None or not experiment.baseline or not experiment.evaluators:
         return False
@@ -170,14 +171,14 @@ def look(experiment_id: UUID) -> bool:
         Experiment.objects.filter(earlier, pk=experiment_id, state__in=UNFINISHED).update(
             report=experiment.report, verdicts=experiment.verdicts
         )
-    rules = [evaluator.rule for evaluator in evaluators_of(experiment.evaluators)]
+    rules = evaluators_of(experiment.evaluators)
     found = experiment.verdicts.values()
     return bool(found) and all(is_final(Verdict(verdict), rules) for verdict in found)
 
 
 def conclude(experiment_id: UUID) -> None:
-    """Writes the report, the summary and the verdicts of an experiment that has ended, and its verdict if it ran to its
-    end. One that stopped early keeps the verdict at which it did."""
+    """Writes the report, summary and verdicts of an experiment that has ended. One that stopped early keeps the verdict
+    of that time."""
     with transaction.atomic():
         experiment = Experiment.objects.select_for_update().filter(pk=experiment_id).first()
         if experiment is None or experiment.state in UNFINISHED:
@@ -193,7 +194,6 @@ def conclude(experiment_id: UUID) -> None:
 
 
 def keep_summary(experiment_id: UUID) -> None:
-    """Sums up an experiment that has ended once more, because a person picked another winner."""
     with transaction.atomic():
         experiment = Experiment.objects.select_for_update().filter(pk=experiment_id).first()
         if experiment is not None and experiment.report and _SUMMARY in experiment.report:
@@ -202,20 +202,17 @@ def keep_summary(experiment_id: UUID) -> None:
 
 
 def summary_of(experiment: Experiment) -> list[Any]:
-    """Returns the figures of each candidate: those that were kept when the experiment ended, or those of now."""
     kept: list[Any] | None = (experiment.report or {}).get(_SUMMARY)
     return summarize(experiment) if kept is None else kept
 
 
 def report_of(experiment: Experiment) -> ExperimentReport | None:
-    """Returns the report; None without evaluators, and until the first look."""
     if experiment.report is None or not experiment.evaluators:
         return None
     return cast(ExperimentReport, {name: value for name, value in experiment.report.items() if name != _SUMMARY})
 
 
 def _items_there(experiment_id: UUID) -> int:
-    """Returns how many items there are before the first one without all its answers."""
     answers = ExperimentAnswer.objects.filter(item__experiment_id=experiment_id)
     first: int | None = answers.exclude(state=AnswerState.DONE).aggregate(first=Min("item__position"))["first"]
     items = ExperimentItem.objects.filter(experiment_id=experiment_id)
@@ -223,7 +220,7 @@ def _items_there(experiment_id: UUID) -> int:
 
 
 def _targets(experiment: Experiment, there: int, *, stops: bool) -> list[Target]:
-    """Returns the targets after the first `there` items; with `stops`, after the first look at which all may stop."""
+    """The targets after the first `there` items; with `stops`, after the first look at which all may stop."""
     evaluators = evaluators_of(experiment.evaluators)
     readings = Readings(experiment, evaluators, there)
     baseline = LABELS.index(experiment.baseline)

@@ -1,5 +1,3 @@
-"""Builds the request that a candidate makes of an item."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ import msgspec
 from gateway.evaluations.stored import schema_of
 from gateway.experiments.candidates import Candidate
 from gateway.experiments.errors import UnusableItemError
-from gateway.experiments.keys import gets_variables
+from gateway.experiments.reuse import gets_variables
 from gateway.playground.chat import chat_body
 from gateway.protocol.wire import AUTO
 from gateway.tables.experiment import ExperimentItem
@@ -25,8 +23,8 @@ _DROPPED = frozenset({"user", "prompt_config", "prompt_variables"})
 
 @dataclass(frozen=True, slots=True)
 class CandidateRequest:
-    """A chat completion request: its JSON, its messages as the client sent them, and the version of the managed prompt
-    that its config stands for."""
+    """The request's JSON, its messages as the client sent them, and the version of the managed prompt that its config
+    stands for."""
 
     body: bytes
     messages: list[Any]
@@ -34,7 +32,6 @@ class CandidateRequest:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """The JSON schema that the answer has to keep, that of the request or else of the version."""
         fields = msgspec.json.decode(self.body, type=dict[str, Any])
         if fields.get("response_format") is None and self.version is not None and self.version.response_format:
             fields["response_format"] = msgspec.json.decode(self.version.response_format)
@@ -44,8 +41,7 @@ class CandidateRequest:
 def candidate_request(
     project_id: UUID, past: ExperimentItem, given: Mapping[str, Any], candidate: Candidate
 ) -> CandidateRequest:
-    """Returns the request of a candidate for the fields of an item. Raises UnusableItemError, and ValidationError for a
-    body that the gateway would refuse."""
+    """Raises UnusableItemError, and ValidationError for a body that the gateway would refuse."""
     messages = given["messages"]
     fields = {name: value for name, value in given.items() if name not in _DROPPED}
     name, version = _prompt(project_id, past, candidate)
@@ -63,8 +59,7 @@ def candidate_request(
 
 
 def _model(given: Mapping[str, Any], fields: dict[str, Any], candidate: Candidate) -> str:
-    """Returns the model to ask. A candidate's model must not be replaced by another one: then neither the request's
-    fallback models nor failover apply."""
+    """A candidate's model must not be replaced, so fallback models and failover do not apply to it."""
     if not candidate.model:
         model = given.get("model")
         return model if isinstance(model, str) and model else AUTO
@@ -76,7 +71,6 @@ def _model(given: Mapping[str, Any], fields: dict[str, Any], candidate: Candidat
 def _prompt(
     project_id: UUID, past: ExperimentItem, candidate: Candidate
 ) -> tuple[str, PromptVersionRecord] | tuple[str, None]:
-    """Returns the name of a config and its version: those of the candidate, else those that served the request."""
     if candidate.version_id:
         version_id = UUID(candidate.version_id)
         config_id = UUID(candidate.prompt_config_id)

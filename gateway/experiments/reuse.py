@@ -1,14 +1,56 @@
-"""Answers and scores of earlier experiments, by their keys: what is there is not paid for again."""
+"""Finds answers and scores of earlier experiments by their keys, so that they are not paid for again. Equal keys mean
+equal questions."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 
+from analytics.identifiers import id_hash
 from core.chunks import chunks
-from gateway.models import ExperimentAnswer, ExperimentScore
+from gateway.experiments.candidates import Candidate
+from gateway.models import ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import AnswerState
+
+
+def answer_key(project_id: UUID, candidate: Candidate, item: ExperimentItem, input_hash: str, repeat: int) -> str:
+    asked = [candidate.model, candidate.temperature, candidate.max_tokens, input_hash, repeat]
+    return _key(str(project_id), *_prompt(candidate, item), *asked)
+
+
+def score_key(
+    answer: ExperimentAnswer, version_id: str, expected: Any, baseline: ExperimentAnswer | None = None
+) -> str:
+    """The key of an evaluator's score of an answer, or of a target's answer compared with the baseline's; empty without
+    an answer key.
+
+    The request is a part of it: an answer that was made again, with the same key, has other scores.
+    """
+    other = (baseline.key, baseline.request_id) if baseline is not None else ()
+    return _key(answer.key, answer.request_id, version_id, expected, *other) if answer.key else ""
+
+
+def gets_variables(candidate: Candidate, item: ExperimentItem) -> bool:
+    """Whether the item's variables are for the candidate's prompt: they were sent to it, or their data-set item names
+    no prompt."""
+    if item.prompt_config_id is None and item.dataset_item_id is not None:
+        return True
+    return candidate.prompt_config_id in ("", str(item.prompt_config_id))
+
+
+def _prompt(candidate: Candidate, item: ExperimentItem) -> list[Any]:
+    if candidate.version_id:
+        return [candidate.version_id, gets_variables(candidate, item)]
+    return [str(item.prompt_config_id or ""), item.prompt_version]
+
+
+def _key(*parts: Any) -> str:
+    return id_hash(json.dumps(parts, sort_keys=True, ensure_ascii=False))
+
 
 COPIED = (
     "request_id", "provider", "model", "prompt_version", "answer", "finish_reason", "cost_usd", "latency_ms",
@@ -17,7 +59,6 @@ COPIED = (
 
 
 def kept_answers(keys: Iterable[str], *, graded: bool) -> dict[str, ExperimentAnswer]:
-    """Returns by key the answers that succeeded and whose texts are there; `graded`: that have the judge's grades."""
     found = _kept().filter(key__in=[key for key in keys if key])
     if graded:
         found = found.filter(score__isnull=False)
@@ -26,19 +67,16 @@ def kept_answers(keys: Iterable[str], *, graded: bool) -> dict[str, ExperimentAn
 
 
 def copy_answer(kept: ExperimentAnswer, answer: ExperimentAnswer) -> None:
-    """Gives an answer the outcome of an earlier one."""
     for name in COPIED:
         setattr(answer, name, getattr(kept, name))
     answer.reused = True
 
 
 def kept_score(key: str) -> ExperimentScore | None:
-    """Returns a score with this key."""
     return ExperimentScore.objects.filter(key=key, value__isnull=False).order_by("pk").first() if key else None
 
 
 def count_kept(keys: Iterable[str]) -> int:
-    """Returns of how many of the keys an answer is there."""
     wanted: Sequence[str] = [key for key in keys if key]
     return sum(_kept().filter(key__in=some).order_by().values("key").distinct().count() for some in chunks(wanted))
 

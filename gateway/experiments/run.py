@@ -1,5 +1,4 @@
-"""Runs experiments: a worker takes an experiment for a slice of time and gives it back, so that it shares the worker
-with other tasks."""
+"""A worker takes an experiment for a slice of time and gives it back, so that other tasks get their turn."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _FULL_DISK_SECONDS = 10.0
 
 
 def run_due_experiment() -> bool:
-    """Runs a slice of the experiment that has waited longest. Returns whether an experiment is due then."""
+    """Runs a slice of the experiment that has waited longest. Returns whether another is due."""
     with background_turn() as may_begin:
         experiment = queue.claim_experiment() if may_begin else None
         if experiment is None:
@@ -54,8 +53,6 @@ async def _run_slice(runtime: Runtime, experiment: Experiment) -> None:
 
 
 class _Work:
-    """The workers of a slice: each makes an answer, or scores the answers to an item, one after the other."""
-
     def __init__(self, shared: Slice) -> None:
         self._shared = shared
         self._id = shared.experiment.pk
@@ -82,7 +79,6 @@ class _Work:
             shared.pause(_ELSEWHERE_SECONDS)
 
     async def _watch(self, workers: list[asyncio.Task[None]]) -> None:
-        """Keeps the claim, and ends all work once the experiment is cancelled or deleted."""
         while await in_database_thread(queue.keep_claim, self._id):
             await asyncio.wait(workers, timeout=_WATCH_SECONDS)
         for worker in workers:

@@ -1,5 +1,3 @@
-"""Has the evaluators of an experiment score the answers to one item, once these are all there."""
-
 from __future__ import annotations
 
 import asyncio
@@ -8,12 +6,12 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from analytics.evaluators.definitions import Definition, JsonSchema, Judge, Pairwise, Similarity
+from analytics.evaluators.definitions import Definition, JsonSchema, Pairwise, model_of
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.ledger import NOTHING
 from core.processes.database_threads import in_database_thread
 from core.wire.storable import storable
-from gateway.evaluations.evaluate import Asked, Evaluation, compare, evaluate, questions_of
+from gateway.evaluations.evaluate import Asked, evaluate, questions_of
 from gateway.evaluations.failures import (
     DEFAULT_WAIT_SECONDS,
     OUT_OF_BUDGET,
@@ -23,12 +21,12 @@ from gateway.evaluations.failures import (
     seconds_of,
 )
 from gateway.evaluations.highest_cost import known_highest_cost
-from gateway.evaluations.rules import Answer
+from gateway.evaluations.rules import Answer, Evaluation
 from gateway.experiments import budget, queue, reuse, slices
 from gateway.experiments.errors import UnusableItemError
 from gateway.experiments.inputs import Input
-from gateway.experiments.keys import score_key
 from gateway.experiments.requests import candidate_request
+from gateway.experiments.reuse import score_key
 from gateway.experiments.slices import Slice
 from gateway.models import ExperimentAnswer, ExperimentScore
 from gateway.tables.experiment import REASON_CHARACTERS, AnswerFailure, AnswerState, ExperimentFailure
@@ -42,8 +40,6 @@ NO_TEXT = "no_text"
 
 
 class Scoring:
-    """Gives the scores that are missing of the answers to one item and repeat."""
-
     def __init__(self, shared: Slice, definitions: Sequence[Definition], answers: Sequence[ExperimentAnswer]) -> None:
         self._shared, self._definitions, self._answers = shared, definitions, answers
         self._item = answers[0].item
@@ -51,7 +47,6 @@ class Scoring:
         self._baseline = next((one for one in answers if one.candidate == shared.baseline), None)
 
     async def run(self) -> None:
-        """Raises NoRoomError."""
         try:
             self._input = await in_database_thread(self._shared.inputs.of, self._item)
         except ServiceUnavailableError:
@@ -65,7 +60,6 @@ class Scoring:
         await self._finish()
 
     async def fail(self, reason: str) -> None:
-        """Notes why the scores that are missing cannot be given."""
         for answer in self._waiting:
             for place in self._missing(answer):
                 await self._store(_filled(ExperimentScore(answer=answer, evaluator=place), Evaluation(None, reason)))
@@ -76,7 +70,6 @@ class Scoring:
         return [answer for answer in self._answers if answer.state == AnswerState.SCORING]
 
     def _missing(self, answer: ExperimentAnswer) -> list[int]:
-        """Returns the places of the evaluators that have not scored the answer yet."""
         there = {score.evaluator for score in answer.scores.all()}
         return [
             place
@@ -89,19 +82,15 @@ class Scoring:
             await self._shared.look()
 
     async def _score_all(self, answer: ExperimentAnswer) -> bool:
-        """Returns whether the answer has all its scores."""
         for place in self._missing(answer):
             if not await self._score(answer, place):
                 return False
         return True
 
     async def _score(self, answer: ExperimentAnswer, place: int) -> bool:
-        """Gives one score. Returns whether it is there."""
         definition = self._definitions[place]
         baseline = self._baseline if isinstance(definition, Pairwise) else None
         outcome = _without_asking(answer, baseline)
-        if outcome is None and self._input is None:
-            outcome = Evaluation(None, UNUSABLE_ITEM)
         score = ExperimentScore(answer=answer, evaluator=place)
         if outcome is not None or self._input is None:
             await self._store(_filled(score, outcome or Evaluation(None, UNUSABLE_ITEM)))
@@ -110,43 +99,33 @@ class Scoring:
         if self._shared.experiment.reuse and await in_database_thread(_is_reused, score):
             await self._store(score)
             return True
-        asked = await self._asked(answer, definition)
         given = Answer(
             answer.answer or {},
             self._input.fields["messages"],
             self._input.expected,
             answer.finish_reason,
             answer.completion_tokens,
+            await self._schema_for(definition, answer),
+            baseline.answer if baseline is not None else None,
         )
-        other = baseline.answer if baseline is not None else None
         for wait in (*slices.RETRY_SECONDS, None):
-            if (found := await self._ask(score, asked, definition, given, other, is_last=wait is None)) is not None:
+            if (found := await self._ask(score, definition, given, is_last=wait is None)) is not None:
                 return found
             await asyncio.sleep(wait or 0.0)
         return False
 
     async def _ask(
-        self,
-        score: ExperimentScore,
-        asked: Asked,
-        definition: Definition,
-        answer: Answer,
-        other: Mapping[str, Any] | None,
-        *,
-        is_last: bool,
+        self, score: ExperimentScore, definition: Definition, answer: Answer, *, is_last: bool
     ) -> bool | None:
-        """Asks the evaluator once. Returns whether the score is there; None for one that is to be asked for again."""
         shared = self._shared
         if definition.asks_a_model and not may_ask(shared.runtime.spool):
             await self._put_back(DEFAULT_WAIT_SECONDS)
             return False
-        model = _model_of(definition) or shared.snapshot.settings.judge_model
+        model = model_of(definition) or shared.snapshot.settings.judge_model
         who = f"the evaluator {shared.evaluators[score.evaluator].title} ({model})"
-        async with shared.purse.reserved(who, self._highest(definition, answer, other)) as reserved:
-            if isinstance(definition, Pairwise) and other is not None:
-                evaluation = await compare(asked, definition, answer, other)
-            else:
-                evaluation = await evaluate(asked, definition, answer)
+        asked = Asked(shared.runtime, shared.snapshot, score.answer.request_id, shared.key_id)
+        async with shared.purse.reserved(who, self._highest(definition, answer)) as reserved:
+            evaluation = await evaluate(definition, asked, answer)
             cost = reserved if evaluation.cost_usd is None else evaluation.cost_usd
             error = evaluation.error
             comes_later = error is not None and (
@@ -158,8 +137,7 @@ class Scoring:
                 _filled(score, evaluation, with_texts=shared.snapshot.settings.log_content)
                 await self._store(score, reserved, cost)
                 return True
-            if reserved or cost:
-                await in_database_thread(budget.settle, shared.experiment.pk, reserved=reserved, cost=cost)
+            await in_database_thread(budget.settle, shared.experiment.pk, reserved=reserved, cost=cost)
         if error is not None and error.type == OUT_OF_BUDGET:
             await shared.fail(ExperimentFailure.BUDGET, error.message)
             return False
@@ -168,25 +146,19 @@ class Scoring:
             return False
         return None
 
-    def _highest(
-        self, definition: Definition, answer: Answer, other: Mapping[str, Any] | None
-    ) -> list[Callable[[], Decimal]]:
-        """Returns what finds the most that each request of the evaluator can cost."""
+    def _highest(self, definition: Definition, answer: Answer) -> list[Callable[[], Decimal]]:
         snapshot = self._shared.snapshot
         if self._shared.experiment.max_cost_usd is None:
             return []
-        questions = questions_of(definition, answer, snapshot, other)
+        questions = questions_of(definition, answer, snapshot)
         return [partial(known_highest_cost, snapshot, one.body, answers=one.answers) for one in questions]
 
-    async def _asked(self, answer: ExperimentAnswer, definition: Definition) -> Asked:
-        schema = None
-        if isinstance(definition, JsonSchema) and definition.schema is None:
-            schema = await in_database_thread(self._schema, answer)
-        shared = self._shared
-        return Asked(shared.runtime, shared.snapshot, answer.request_id, shared.key_id, schema)
+    async def _schema_for(self, definition: Definition, answer: ExperimentAnswer) -> Mapping[str, Any] | None:
+        if not isinstance(definition, JsonSchema) or definition.schema is not None:
+            return None
+        return await in_database_thread(self._schema, answer)
 
     def _schema(self, answer: ExperimentAnswer) -> Mapping[str, Any] | None:
-        """Returns the schema that the answer's request asked it to keep."""
         fields = self._input.fields if self._input is not None else {}
         candidate = self._shared.candidates[answer.candidate]
         try:
@@ -203,8 +175,6 @@ class Scoring:
 
 
 def _without_asking(answer: ExperimentAnswer, baseline: ExperimentAnswer | None) -> Evaluation | None:
-    """Returns the outcome of an answer that failed, or whose baseline did, for an evaluator that compares them; None
-    where both are there to be judged."""
     both = [answer] if baseline is None else [answer, baseline]
     failures = [one.failure for one in both]
     if AnswerFailure.PASSING in failures:
@@ -229,7 +199,6 @@ def _filled(score: ExperimentScore, evaluation: Evaluation, *, with_texts: bool 
 
 
 def _is_reused(score: ExperimentScore) -> bool:
-    """Gives the score the values of an earlier one, if there is one."""
     kept = reuse.kept_score(score.key)
     if kept is None:
         return False
@@ -237,7 +206,3 @@ def _is_reused(score: ExperimentScore) -> bool:
         setattr(score, name, getattr(kept, name))
     score.reused = True
     return True
-
-
-def _model_of(definition: Definition) -> str:
-    return definition.model if isinstance(definition, Judge | Pairwise | Similarity) else ""

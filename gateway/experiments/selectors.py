@@ -1,9 +1,7 @@
-"""Reads experiments and presents them; pages and the API show the same."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -17,28 +15,28 @@ from django.db.models import (
     Prefetch,
     QuerySet,
     Subquery,
+    TextField,
     Value,
     When,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 from django.db.models.sql.compiler import SQLCompiler
 
 from analytics.models.datasets import Dataset
+from core.resources.rows import get_or_raise
+from core.wire.shown import shown_as
 from gateway.experiments import shapes
 from gateway.experiments.candidates import Candidate, candidates_of
 from gateway.experiments.errors import ExperimentNotFoundError
 from gateway.experiments.evaluators import ExperimentEvaluator, evaluators_of
 from gateway.experiments.report import report_of, summary_of
-from gateway.experiments.summary import AnswerFigures, ItemFigures, verdict
+from gateway.experiments.summary import verdict
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import LABELS, AnswerState
 
-_ANSWER_TEXTS = ("message", "warning", "judge_error")
-
 
 def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
-    """Returns the experiments, the newest first, with the numbers of their items and answers and without their reports.
-    `filters` are values of their columns."""
+    """The newest first, with the numbers of items and answers, without reports. `filters` are values of columns."""
     items = _count(ExperimentItem.objects.filter(experiment=OuterRef("pk")))
     # Each item has an answer of each candidate and repeat; to count them would take longer than a page may.
     answers = items * F("repeats") * _Length("candidates")
@@ -60,8 +58,6 @@ def list_experiments(project_id: UUID, **filters: Any) -> QuerySet[Experiment]:
 
 
 class _Length(Func):
-    """The number of members of an array in JSON."""
-
     function = "jsonb_array_length"
     output_field = IntegerField()
 
@@ -75,15 +71,11 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 
 def get_experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
-    """Returns an experiment as `list_experiments` does, with its report. Raises ExperimentNotFoundError."""
-    experiment = list_experiments(project_id).defer(None).filter(pk=experiment_id).first()
-    if experiment is None:
-        raise ExperimentNotFoundError
-    return experiment
+    """An experiment as `list_experiments` has it, with its report. Raises ExperimentNotFoundError."""
+    return get_or_raise(list_experiments(project_id).defer(None), ExperimentNotFoundError, pk=experiment_id)
 
 
 def list_items(experiment: Experiment) -> QuerySet[ExperimentItem]:
-    """Returns the items with their answers, in the order of the sample."""
     scores = Prefetch("scores", ExperimentScore.objects.order_by("evaluator"))
     answers = Prefetch("answers", ExperimentAnswer.objects.order_by("candidate", "repeat").prefetch_related(scores))
     return (
@@ -95,110 +87,57 @@ def list_items(experiment: Experiment) -> QuerySet[ExperimentItem]:
 
 
 def experiment_entry(experiment: Experiment) -> shapes.ExperimentEntry:
-    counts: Any = experiment
-    return {
-        "id": experiment.pk,
-        "name": experiment.name,
-        "state": cast(shapes.State, experiment.state),
-        "failure": experiment.failure or None,
-        "created_by": experiment.created_by,
-        "created_at": experiment.created_at,
-        "started_at": experiment.started_at,
-        "ended_at": experiment.ended_at,
-        "candidates": [_candidate(candidate) for candidate in candidates_of(experiment.candidates)],
-        "filter": experiment.filter,
-        "order": cast(Any, experiment.order),
-        "judge": experiment.judge,
-        "dataset": _dataset(experiment, counts.current_version),
-        "rollout_id": experiment.rollout_id,
-        "evaluators": [_evaluator(evaluator) for evaluator in evaluators_of(experiment.evaluators)],
-        "repeats": experiment.repeats,
-        "baseline": cast(Any, experiment.baseline or None),
-        "margin": experiment.margin,
-        "reuse": experiment.reuse,
-        "max_cost_usd": None if experiment.max_cost_usd is None else float(experiment.max_cost_usd),
-        "spent_usd": float(experiment.spent_usd),
-        "verdict": cast(Any, experiment.verdict or None),
-        "stopped_early": experiment.stopped_early,
-        "failure_code": cast(Any, experiment.failure_code or None),
-        "erased_items": experiment.erased_items,
-        "expired_items": experiment.expired_items,
-        "item_count": counts.item_count,
-        "answer_count": counts.answer_count,
-        "done_count": counts.done_count,
-    }
+    return shown_as(
+        shapes.ExperimentEntry,
+        experiment,
+        candidates=[_candidate(candidate) for candidate in candidates_of(experiment.candidates)],
+        dataset=_dataset(experiment),
+        evaluators=[_evaluator(evaluator) for evaluator in evaluators_of(experiment.evaluators)],
+    )
 
 
 def experiment_detail(experiment: Experiment) -> shapes.ExperimentDetail:
-    """Returns an experiment with the summary of each candidate and its report."""
     return {**experiment_entry(experiment), "summary": summary_of(experiment), "report": report_of(experiment)}
 
 
 def item_entry(past: ExperimentItem, *, sees_content: bool) -> shapes.ExperimentItemEntry:
     """Returns an item with its answers; texts are null without `sees_content`."""
-    found = verdict(_figures_of(past, list(past.answers.all())))
     titles = [evaluator.title for evaluator in evaluators_of(past.experiment.evaluators)]
-    return {
-        "position": past.position,
-        "dataset_item_id": past.dataset_item_id,
-        "tags": past.tags,
-        "request_id": past.request_id,
-        "requested_at": past.requested_at,
-        "prompt_config_id": past.prompt_config_id,
-        "prompt_version": past.prompt_version or None,
-        "preview": past.preview if sees_content else None,
-        "winner": cast(Any, past.winner or None),
-        "winner_by": past.winner_by or None,
-        "verdict": cast(Any, found or None),
-        "answers": [answer_entry(answer, titles, sees_content=sees_content) for answer in past.answers.all()],
-    }
+    return shown_as(
+        shapes.ExperimentItemEntry,
+        past,
+        prompt_version=past.prompt_version or None,
+        preview=past.preview if sees_content else None,
+        verdict=verdict(past) or None,
+        answers=[answer_entry(answer, titles, sees_content=sees_content) for answer in past.answers.all()],
+    )
 
 
 def answer_entry(
     answer: ExperimentAnswer, titles: Sequence[str], *, sees_content: bool
 ) -> shapes.ExperimentAnswerEntry:
-    """Returns an answer with its scores by the evaluators of these titles."""
     error: shapes.ExperimentAnswerError | None = None
     if answer.error_code:
         error = {"code": answer.error_code, "message": answer.error_message if sees_content else None}
-    shown: shapes.ExperimentAnswerEntry = {
-        "label": cast(shapes.Label, LABELS[answer.candidate]),
-        "repeat": answer.repeat,
-        "state": cast(Any, answer.state),
-        "reused": answer.reused,
-        "request_id": answer.request_id or None,
-        "provider": answer.provider or None,
-        "model_used": answer.model or None,
-        "prompt_version": answer.prompt_version or None,
-        "message": answer.answer,
-        "finish_reason": answer.finish_reason or None,
-        "cost_usd": None if answer.cost_usd is None else float(answer.cost_usd),
-        "latency_ms": answer.latency_ms,
-        "prompt_tokens": answer.prompt_tokens,
-        "completion_tokens": answer.completion_tokens,
-        "total_tokens": answer.prompt_tokens + answer.completion_tokens,
-        "warning": answer.warning or None,
-        "error": error,
-        "score": answer.score,
-        "grades": _grades(answer.grades, sees_content=sees_content),
-        "judge_error": answer.judge_error or None,
-        "scores": [_score(score, titles, sees_content=sees_content) for score in answer.scores.all()],
-    }
-    if sees_content:
-        return shown
-    return cast(shapes.ExperimentAnswerEntry, {**shown, **dict.fromkeys(_ANSWER_TEXTS)})
+    return shown_as(
+        shapes.ExperimentAnswerEntry,
+        answer,
+        label=LABELS[answer.candidate],
+        model_used=answer.model or None,
+        prompt_version=answer.prompt_version or None,
+        message=answer.answer if sees_content else None,
+        total_tokens=answer.prompt_tokens + answer.completion_tokens,
+        warning=(answer.warning or None) if sees_content else None,
+        error=error,
+        grades=_grades(answer.grades, sees_content=sees_content),
+        judge_error=(answer.judge_error or None) if sees_content else None,
+        scores=[_score(score, titles, sees_content=sees_content) for score in answer.scores.all()],
+    )
 
 
 def _score(score: ExperimentScore, titles: Sequence[str], *, sees_content: bool) -> shapes.ExperimentScoreEntry:
-    return {
-        "evaluator": titles[score.evaluator],
-        "value": score.value,
-        "reason": score.reason or None,
-        "detail": (score.detail or None) if sees_content else None,
-        "cost_usd": None if score.cost_usd is None else float(score.cost_usd),
-        "request_ids": score.request_ids,
-        "reused": score.reused,
-    }
+    detail = (score.detail or None) if sees_content else None
+    return shown_as(shapes.ExperimentScoreEntry, score, evaluator=titles[score.evaluator], detail=detail)
 
 
 def _grades(grades: Mapping[str, Any] | None, *, sees_content: bool) -> dict[str, shapes.ExperimentGrade] | None:
@@ -211,23 +150,13 @@ def _grades(grades: Mapping[str, Any] | None, *, sees_content: bool) -> dict[str
 
 
 def _candidate(candidate: Candidate) -> shapes.ExperimentCandidate:
-    return {
-        "label": cast(shapes.Label, candidate.label),
-        "title": candidate.title,
-        "prompt_config_id": UUID(candidate.prompt_config_id) if candidate.prompt_config_id else None,
-        "prompt_name": candidate.prompt_name or None,
-        "version_id": UUID(candidate.version_id) if candidate.version_id else None,
-        "prompt_version": candidate.prompt_version or None,
-        "model": candidate.model or None,
-        "temperature": candidate.temperature,
-        "max_tokens": candidate.max_tokens,
-    }
+    return shown_as(shapes.ExperimentCandidate, candidate, prompt_version=candidate.prompt_version or None)
 
 
-def _dataset(experiment: Experiment, current: int | None) -> shapes.ExperimentDataset | None:
-    """Returns the data set, which may have been deleted: then no version is current."""
+def _dataset(experiment: Experiment) -> shapes.ExperimentDataset | None:
     if experiment.dataset_id is None:
         return None
+    current: int | None = experiment.current_version  # type: ignore[attr-defined]  # `list_experiments` adds it.
     return {
         "id": experiment.dataset_id,
         "name": experiment.dataset_name,
@@ -237,26 +166,20 @@ def _dataset(experiment: Experiment, current: int | None) -> shapes.ExperimentDa
 
 
 def _evaluator(evaluator: ExperimentEvaluator) -> shapes.ExperimentEvaluatorEntry:
-    return {
-        "name": evaluator.name,
-        "version": evaluator.number,
-        "title": evaluator.title,
-        "evaluator_id": UUID(evaluator.evaluator_id),
-        "kind": evaluator.kind,
-        "required": evaluator.required,
-        "must_pass": evaluator.must_pass,
-        "min_rate": evaluator.min_rate,
-    }
+    return shown_as(shapes.ExperimentEvaluatorEntry, evaluator, version=evaluator.number)
 
 
-def _figures_of(past: ExperimentItem, answers: Sequence[ExperimentAnswer]) -> ItemFigures:
-    return ItemFigures([_answer_figures(answer) for answer in answers], past.winner)
-
-
-def _answer_figures(answer: ExperimentAnswer) -> AnswerFigures:
-    return AnswerFigures(
-        label=LABELS[answer.candidate],
-        is_done=answer.state == AnswerState.DONE,
-        failed=bool(answer.error_code),
-        score=answer.score,
-    )
+def experiments_with(
+    project_id: UUID, *, dataset_id: UUID | None = None, evaluator_id: UUID | None = None
+) -> QuerySet[Experiment]:
+    """Experiments with this data set or any version of this evaluator, the newest first, without their large
+    reports.
+    """
+    found = Experiment.objects.for_project(project_id).order_by("-created_at", "-id").defer("report")
+    if dataset_id is not None:
+        found = found.filter(dataset_id=dataset_id)
+    if evaluator_id is not None:
+        # An id occurs in no other text, and SQLite cannot ask what a list of JSON contains.
+        found = found.annotate(evaluators_text=Cast("evaluators", TextField()))
+        found = found.filter(evaluators_text__contains=str(evaluator_id))
+    return found

@@ -1,5 +1,3 @@
-"""Wire shapes of the bodies of experiments (docs/experiments.md)."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -153,43 +151,21 @@ class NewExperimentSerializer(BodySerializer):
             raise serializers.ValidationError({"candidates": [problem]})
         elif attrs.get("dataset_version") is not None:
             raise serializers.ValidationError({"dataset_version": ["Name the data set, too."]})
-        candidates = [_candidate(given) for given in attrs["candidates"]]
+        candidates = [NewCandidate(**{**given, "model": given.get("model") or ""}) for given in attrs["candidates"]]
         filters = RequestParameters(data={"source": _CLIENTS, **attrs["filter"]}).to_filter()
         return {**attrs, "candidates": candidates, "filters": filters}
 
     def new_experiment(self) -> NewExperiment:
-        given = self.validated_data
-        dataset_id = given.get("dataset_id")
-        default_items = DEFAULT_ITEMS if dataset_id is None else DEFAULT_ITEMS_OF_DATASET
-        return NewExperiment(
-            candidates=given["candidates"],
-            filters=given["filters"],
-            item_limit=given.get("item_limit") or default_items,
-            order=SampleOrder(given["order"]),
-            judge=given["judge"],
-            name=given["name"],
-            parameters=given["filter"],
-            dataset_id=dataset_id,
-            dataset_version=given.get("dataset_version"),
-            evaluators=[NewEvaluator(**fields) for fields in given["evaluators"]],
-            repeats=given["repeats"],
-            baseline=given["baseline"] or "",
-            margin=given["margin"],
-            reuse=given["reuse"],
-            max_cost_usd=given.get("max_cost_usd"),
-        )
+        given = dict(self.validated_data)
+        default_items = DEFAULT_ITEMS if given.get("dataset_id") is None else DEFAULT_ITEMS_OF_DATASET
+        given["item_limit"] = given.get("item_limit") or default_items
+        given["order"] = SampleOrder(given["order"])
+        given["evaluators"] = [NewEvaluator(**fields) for fields in given["evaluators"]]
+        given["baseline"] = given["baseline"] or ""
+        return NewExperiment(parameters=given.pop("filter"), **given)
 
 
 class WinnerSerializer(BodySerializer):
     winner = serializers.ChoiceField(
         choices=[*LABELS, TIE], allow_null=True, help_text="The label of the better answer, tie, or null for no choice."
-    )
-
-
-def _candidate(given: dict[str, Any]) -> NewCandidate:
-    return NewCandidate(
-        version_id=given.get("version_id"),
-        model=given.get("model") or "",
-        temperature=given.get("temperature"),
-        max_tokens=given.get("max_tokens"),
     )

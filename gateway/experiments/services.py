@@ -1,5 +1,3 @@
-"""Makes, cancels and deletes experiments, and notes which answers a person prefers."""
-
 from __future__ import annotations
 
 import logging
@@ -9,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from analytics.queries.request_samples import SampleOrder
+from core.resources.rows import get_or_raise
 from gateway.experiments import candidates, evaluators, report
 from gateway.experiments.errors import (
     ExperimentEndedError,
@@ -31,10 +30,11 @@ logger = logging.getLogger("gateway.experiments")
 
 MAX_UNFINISHED_EXPERIMENTS = 5
 _ROWS_AT_ONCE = 1_000
+_AS_ASKED = ("item_limit", "judge", "repeats", "margin", "reuse", "max_cost_usd")
 
 
 def create_experiment(*, project_id: UUID, new: NewExperiment, actor: str) -> Experiment:
-    """Makes an experiment, which a worker runs soon. Raises ValidationError, NoItemsError, TooManyExperimentsError."""
+    """A worker runs the experiment soon. Raises ValidationError, NoItemsError, TooManyExperimentsError."""
     unfinished = Experiment.objects.for_project(project_id).filter(state__in=UNFINISHED, rollout_id=None)
     if unfinished.count() >= MAX_UNFINISHED_EXPERIMENTS:
         raise TooManyExperimentsError(MAX_UNFINISHED_EXPERIMENTS)
@@ -58,6 +58,7 @@ def create_experiment(*, project_id: UUID, new: NewExperiment, actor: str) -> Ex
 
 
 def _experiment_of(project_id: UUID, new: NewExperiment, plan: Plan, actor: str) -> Experiment:
+    dataset = plan.dataset
     return Experiment.objects.create(
         project_id=project_id,
         name=new.name or " or ".join(candidate.title for candidate in plan.candidates)[:NAME_CHARACTERS],
@@ -65,24 +66,18 @@ def _experiment_of(project_id: UUID, new: NewExperiment, plan: Plan, actor: str)
         candidates=candidates.stored_form(plan.candidates),
         filter=dict(new.parameters),
         # The items of a data set are drawn by their hash, which is a random order.
-        order=str(new.order if plan.dataset is None else SampleOrder.RANDOM),
-        item_limit=new.item_limit,
-        dataset_id=plan.dataset.dataset.pk if plan.dataset is not None else None,
-        dataset_name=plan.dataset.dataset.name if plan.dataset is not None else "",
-        dataset_version=plan.dataset.number if plan.dataset is not None else 0,
-        judge=new.judge,
+        order=str(new.order if dataset is None else SampleOrder.RANDOM),
+        dataset_id=dataset.dataset.pk if dataset is not None else None,
+        dataset_name=dataset.dataset.name if dataset is not None else "",
+        dataset_version=dataset.number if dataset is not None else 0,
         evaluators=evaluators.stored_form(plan.evaluators),
-        repeats=new.repeats,
         baseline=plan.baseline,
-        margin=new.margin,
-        reuse=new.reuse,
-        max_cost_usd=new.max_cost_usd,
+        **{name: getattr(new, name) for name in _AS_ASKED},
     )
 
 
 def cancel_experiment(*, project_id: UUID, experiment_id: UUID, actor: str) -> None:
-    """Ends an experiment; calls of providers that are under way are hung up within seconds. Raises
-    ExperimentNotFoundError and ExperimentEndedError."""
+    """Providers' calls under way are hung up within seconds. Raises ExperimentNotFoundError, ExperimentEndedError."""
     if not end_experiment(_experiment(project_id, experiment_id).pk, ExperimentState.CANCELLED):
         raise ExperimentEndedError
     logger.info("experiment.cancelled project_id=%s experiment_id=%s actor=%s", project_id, experiment_id, actor)
@@ -96,8 +91,7 @@ def end_experiment(
     code: ExperimentFailure | None = None,
     stopped_early: bool = False,
 ) -> bool:
-    """Moves an experiment into a final state once, and returns whether this call did. Answers that are not done are
-    cancelled, and the report is written."""
+    """Ends an experiment once; returns whether this call did. Cancels open answers and writes the report."""
     with transaction.atomic():
         ended = Experiment.objects.filter(pk=experiment_id, state__in=UNFINISHED).update(
             state=state,
@@ -118,11 +112,9 @@ def end_experiment(
 
 
 def pick_winner(*, project_id: UUID, experiment_id: UUID, position: int, winner: str, actor: str) -> ExperimentItem:
-    """Notes the label of the better answer, `tie`, or nothing with an empty text. Raises ExperimentNotFoundError and
-    ExperimentItemNotFoundError."""
-    past = ExperimentItem.objects.filter(experiment=_experiment(project_id, experiment_id), position=position).first()
-    if past is None:
-        raise ExperimentItemNotFoundError
+    """`winner` is a label, `tie`, or empty to clear it. Raises ExperimentNotFoundError, ExperimentItemNotFoundError."""
+    items = ExperimentItem.objects.filter(experiment=_experiment(project_id, experiment_id))
+    past = get_or_raise(items, ExperimentItemNotFoundError, position=position)
     past.winner, past.winner_by = winner, actor if winner else ""
     past.save(update_fields=["winner", "winner_by"])
     report.keep_summary(experiment_id)
@@ -130,13 +122,10 @@ def pick_winner(*, project_id: UUID, experiment_id: UUID, position: int, winner:
 
 
 def delete_experiment(*, project_id: UUID, experiment_id: UUID, actor: str) -> None:
-    """Deletes an experiment with its answers; one that runs ends. Raises ExperimentNotFoundError."""
+    """A running experiment ends. Raises ExperimentNotFoundError."""
     _experiment(project_id, experiment_id).delete()
     logger.info("experiment.deleted project_id=%s experiment_id=%s actor=%s", project_id, experiment_id, actor)
 
 
 def _experiment(project_id: UUID, experiment_id: UUID) -> Experiment:
-    experiment = Experiment.objects.for_project(project_id).filter(pk=experiment_id).first()
-    if experiment is None:
-        raise ExperimentNotFoundError
-    return experiment
+    return get_or_raise(Experiment.objects.for_project(project_id), ExperimentNotFoundError, pk=experiment_id)

@@ -1,5 +1,3 @@
-"""Shapes of the answers about experiments, for the API and the pages."""
-
 from __future__ import annotations
 
 from datetime import datetime

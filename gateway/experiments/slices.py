@@ -1,5 +1,3 @@
-"""A slice of an experiment: what its workers share, and the money that they may spend."""
-
 from __future__ import annotations
 
 import asyncio
@@ -22,7 +20,6 @@ from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.inputs import Inputs
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment
-from gateway.pipeline.internal_client import InternalAnswer
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.tables.experiment import LABELS, ExperimentFailure, ExperimentState
@@ -34,12 +31,12 @@ _MAX_WAIT_SECONDS = 60.0
 
 
 class NoRoomError(Exception):
-    """The experiment's largest cost leaves no room for a request. The message says so to people."""
+    """The experiment's largest cost leaves no room for a request. The message is for people."""
 
 
 class Slice:
-    """A slice of an experiment. `resume_at` is the time to go on at; None for at once. `no_room` says why there is no
-    money left for a request, and ends the experiment once the requests under way are booked."""
+    """`resume_at` is None to continue at once. `no_room` says why there is no money left for a request; it ends the
+    experiment once the requests under way are booked."""
 
     def __init__(self, runtime: Runtime, snapshot: ProjectSnapshot, experiment: Experiment) -> None:
         self.runtime, self.experiment = runtime, experiment
@@ -63,17 +60,14 @@ class Slice:
         return self._stopped or bool(self.no_room) or time.monotonic() >= self._until
 
     def pause(self, seconds: float) -> None:
-        """Ends the slice; the experiment goes on after the time."""
         self._stopped = True
         self.resume_at = timezone.now() + timedelta(seconds=min(max(seconds, 1.0), _MAX_WAIT_SECONDS))
 
     async def fail(self, code: ExperimentFailure, problem: str) -> None:
-        """Ends the experiment as failed."""
         self._stopped = True
         await in_database_thread(end_experiment, self.experiment.pk, ExperimentState.FAILED, problem, code=code)
 
     async def look(self) -> None:
-        """Looks at the verdict after an item; an experiment whose verdict is there ends."""
         async with self._looking:
             if not self._stopped and await in_database_thread(report.look, self.experiment.pk):
                 self._stopped = True
@@ -83,8 +77,6 @@ class Slice:
 
 
 class Purse:
-    """The money of an experiment, for the workers of one slice."""
-
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._under_way = 0
@@ -92,8 +84,10 @@ class Purse:
 
     @asynccontextmanager
     async def reserved(self, who: str, costs: Iterable[Callable[[], Decimal]]) -> AsyncIterator[Decimal]:
-        """Yields what is reserved for requests of `who`, which cost so much at most; whoever asks books what they did
-        cost. Waits while requests under way may leave room. Raises NoRoomError."""
+        """Yields the reservation for requests of `who`, the sum of `costs`; the caller books the actual cost.
+
+        Waits while requests under way may leave room. Raises NoRoomError.
+        """
         if self._experiment.max_cost_usd is None:
             yield NOTHING
             return
@@ -120,16 +114,6 @@ class Purse:
                         " may cost."
                     )
                 await settled.wait()
-
-
-def cost_of(given: InternalAnswer, reserved: Decimal) -> Decimal:
-    """Returns what a request cost; what was reserved where that is not known."""
-    record = given.record
-    if record is None:
-        return reserved
-    if record.cost_known or (given.error is not None and not record.cost_usd):
-        return Decimal(record.cost_usd or 0)
-    return reserved
 
 
 def _sum_of(who: str, costs: Iterable[Callable[[], Decimal]]) -> Decimal:

@@ -1,5 +1,3 @@
-"""Has a worker run an experiment that was just made."""
-
 from __future__ import annotations
 
 import logging
@@ -9,11 +7,11 @@ from kombu.exceptions import KombuError
 
 logger = logging.getLogger("gateway.experiments")
 
-TASK = "gateway.run_experiments"
+TASK = "gateway.judge"
 
 
 def call_worker() -> None:
-    """Calls the worker of tasks. One that cannot be called now runs it with its next look, within seconds."""
+    """If no worker can be called, one finds the experiment within seconds."""
     try:
         current_app.send_task(TASK, retry=False, expires=60)
     except (KombuError, OSError) as error:

@@ -1,9 +1,9 @@
 """The rule by which an experiment over scored pairs ends (docs/experiments.md, "Verdict"). Arithmetic only.
 
-Each evaluator gives one sequence of pairs, in the order of the items. The target is *worse* where the mean of the
-evaluators' e-values reaches `WORSE`; it *passed* where each required evaluator's evidence of not being worse by the
-margin reaches `NOT_WORSE`, few scores are missing, and no evaluator that must pass fails on an item that the baseline
-passed. All else is *undecided*.
+Each evaluator gives one sequence of pairs, in the order of the items. The target is *worse* if the mean of the
+evaluators' e-values reaches `WORSE`. It *passed* if each required evaluator's evidence of not being worse by the margin
+reaches `NOT_WORSE`, few scores are missing, and no evaluator that must pass fails on an item that the baseline passed.
+Otherwise it is *undecided*.
 """
 
 from __future__ import annotations
@@ -35,29 +35,27 @@ class Verdict(StrEnum):
 
 
 def is_final(verdict: Verdict, rules: Iterable[Rule]) -> bool:
-    """Returns whether further items are not waited for: a target that is worse stays so, and one that passed has shown
-    enough unless an evaluator must pass on every item."""
+    """Whether to stop waiting for items: a worse target stays worse, and one that passed is done unless an evaluator
+    must pass on every item."""
     if verdict is Verdict.PASSED:
         return not any(rule.must_pass for rule in rules)
     return verdict is Verdict.WORSE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What an evaluator's scores decide. `is_required`: it has to pass for the experiment to pass. `must_pass`: the
-    target may not fail (score below `good_from`) where the baseline does not; with `min_rate` it may, as long as that
-    share of its answers is good."""
+    """What an evaluator's scores decide. `required`: it must pass for the experiment to pass. `must_pass`: the target
+    may not fail (score below `good_from`) where the baseline does not; with `min_rate` it may, if that share of its
+    answers is good."""
 
-    is_required: bool = True
+    required: bool = True
     must_pass: bool = False
-    good_from: float = 0.5
     min_rate: float | None = None
+    good_from: float = 0.5
 
 
 @dataclass(slots=True)
 class Course:
-    """The course of one evaluator over the items."""
-
     rule: Rule
     process: PairProcess
     good: int = 0
@@ -73,16 +71,16 @@ class Course:
 
     @property
     def good_rate(self) -> float | None:
-        """The share of all items on which the target is good; a missing score is not."""
+        """The share of all items on which the target is good; a missing score does not count as good."""
         return self.good / self.process.pairs if self.process.pairs else None
 
     @property
     def passes(self) -> bool:
-        return self.has_scores and self.is_safe and (not self.rule.is_required or self.is_not_worse)
+        return self.has_scores and self.is_safe and (not self.rule.required or self.is_not_worse)
 
     @property
     def has_scores(self) -> bool:
-        """Whether few enough pairs lack a score for anything to pass."""
+        """Whether few enough pairs lack a score for the target to pass."""
         return self.process.pairs > 0 and self.process.missing_share <= MOST_MISSING
 
     @property
@@ -91,7 +89,7 @@ class Course:
 
     @property
     def is_safe(self) -> bool:
-        """Whether the target failed nowhere that it must not."""
+        """Whether the target failed on no item on which it must pass."""
         if not self.rule.must_pass:
             return True
         if self.rule.min_rate is None:
@@ -101,8 +99,6 @@ class Course:
 
 @dataclass(slots=True)
 class Courses:
-    """The courses of all evaluators, by name, and of each evaluator by tag."""
-
     rules: Mapping[str, Rule]
     margin: float
     by_evaluator: dict[str, Course] = field(default_factory=dict)
@@ -114,7 +110,7 @@ class Courses:
         self.by_evaluator = {name: Course(rule, PairProcess(self.margin)) for name, rule in self.rules.items()}
 
     def add(self, position: int, pairs: Mapping[str, Pair], tags: Sequence[str] = ()) -> None:
-        """Takes the pairs of one item, by evaluator. Items come in their order."""
+        """Takes one item's pairs, by evaluator. Items must come in order."""
         for name, course in self.by_evaluator.items():
             pair = pairs[name]
             course.add(position, pair)
@@ -133,19 +129,16 @@ class Courses:
 
     @property
     def deciding(self) -> Mapping[str, Course]:
-        """The courses without which nothing passes."""
         return {
-            name: course
-            for name, course in self.by_evaluator.items()
-            if course.rule.is_required or course.rule.must_pass
+            name: course for name, course in self.by_evaluator.items() if course.rule.required or course.rule.must_pass
         }
 
     def may_stop(self) -> bool:
         return is_final(self.verdict(), self.rules.values())
 
     def worse_tags(self) -> list[tuple[str, str]]:
-        """Returns the pairs of evaluator and tag in which the target is worse, by e-BH: of those that are named, at
-        most a twentieth is wrong on average."""
+        """The evaluators and tags in which the target is worse, by e-BH: at most a twentieth of them is wrong on
+        average."""
         keys = list(self.by_tag)
         logs = [self.by_tag[key].log_worse for key in keys]
         return [keys[place] for place in e_bh(logs, level=TAG_LEVEL, hypotheses=max(len(keys), 1))]

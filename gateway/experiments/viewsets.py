@@ -1,5 +1,3 @@
-"""The endpoints of experiments."""
-
 from __future__ import annotations
 
 from uuid import UUID

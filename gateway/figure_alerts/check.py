@@ -1,4 +1,4 @@
-"""Looks at the alerts that are due. Several workers may do so at once: each alert is looked at by one of them."""
+"""Checks the alerts that are due. Several workers may run at once: each alert is checked by one of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
@@ -35,67 +36,53 @@ _BEGINS = {_State.FIRING: _Kind.FIRED, _State.BROKEN: _Kind.BROKEN}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is known of an alert before a look: its last state, and what its receivers were told last and when."""
-
-    state: str
-    told_state: str = ""
-    told_at: datetime | None = None
-    silenced_until: datetime | None = None
-    repeat_minutes: int | None = None
-
-    @classmethod
-    def of(cls, alert: FigureAlert) -> Told:
-        return cls(alert.state, alert.told_state, alert.told_at, alert.silenced_until, alert.repeat_minutes)
-
-    def is_silenced(self, now: datetime) -> bool:
-        return self.silenced_until is not None and self.silenced_until > now
-
-    def is_to_be_repeated(self, now: datetime) -> bool:
-        return (
-            self.repeat_minutes is not None
-            and self.told_at is not None
-            and now >= self.told_at + timedelta(minutes=self.repeat_minutes)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Transition:
-    """An entry of the history, and whether it is sent."""
-
     kind: AlertEvent.Kind
     is_sent: bool
 
 
-def transition(before: Told, state: str, now: datetime) -> Transition | None:
-    """Returns what the new `state` brings, None for nothing.
+def transition(alert: FigureAlert, state: str, now: datetime) -> Transition | None:
+    """Returns what the new `state` of an alert brings, None for nothing.
 
-    A silenced alert tells nobody anything; what its receivers do not know when the silence ends is sent then. Without
-    data nothing is said: an alert that fired is resolved only by a figure.
+    A silenced alert sends nothing; what its receivers do not know when the silence ends is sent then. Without data
+    nothing is sent: only a figure resolves an alert that fired.
     """
     if state == _State.NO_DATA:
-        return None if before.state == state else Transition(_Kind.NO_DATA, is_sent=False)
+        return None if alert.state == state else Transition(_Kind.NO_DATA, is_sent=False)
     if state == _State.OK:
-        return _ended(before, now)
-    is_owed = before.told_state != state
-    is_sent = not before.is_silenced(now) and (is_owed or before.is_to_be_repeated(now))
+        return _ended(alert, now)
+    is_owed = alert.told_state != state
+    is_sent = not _is_silenced(alert, now) and (is_owed or _is_to_be_repeated(alert, now))
     kind = _BEGINS[_State(state)]
-    if before.state != state:
+    if alert.state != state:
         return Transition(kind, is_sent)
     if not is_sent:
         return None
     return Transition(kind if is_owed or kind is _Kind.BROKEN else _Kind.REPEATED, is_sent=True)
 
 
-def _ended(before: Told, now: datetime) -> Transition | None:
-    is_sent = before.told_state != "" and not before.is_silenced(now)
-    if not is_sent and before.state not in _BEGINS:
+def _ended(alert: FigureAlert, now: datetime) -> Transition | None:
+    is_sent = alert.told_state != "" and not _is_silenced(alert, now)
+    if not is_sent and alert.state not in _BEGINS:
         return None
     return Transition(_Kind.RESOLVED, is_sent)
 
 
+def _is_silenced(alert: FigureAlert, now: datetime) -> bool:
+    return alert.silenced_until is not None and alert.silenced_until > now
+
+
+def _is_to_be_repeated(alert: FigureAlert, now: datetime) -> bool:
+    if alert.repeat_minutes is None or alert.told_at is None:
+        return False
+    return now >= alert.told_at + timedelta(minutes=alert.repeat_minutes)
+
+
+def is_any_due() -> bool:
+    return _due().exists()
+
+
 def check_due_alerts() -> int:
-    """Returns the number of alerts that were looked at."""
     began, looks, unanswered = time.monotonic(), 0, 0
     while looks < MAX_LOOKS and time.monotonic() - began < MAX_SECONDS and unanswered < _MAX_UNANSWERED:
         alert = _claim()
@@ -107,20 +94,20 @@ def check_due_alerts() -> int:
 
 
 def distance(window_minutes: int) -> timedelta:
-    """Returns how often an alert with such a window is looked at."""
     return next(every for longest, every in _EVERY if window_minutes <= longest)
 
 
+def _due() -> QuerySet[FigureAlert]:
+    return FigureAlert.objects.filter(next_check_at__lte=timezone.now())
+
+
 def _claim() -> FigureAlert | None:
-    """Claims the alert that has been due for longest. If the worker dies after this, it is due again at its next
-    time."""
+    """If the worker dies after the claim, the alert is due again at its next time."""
     while True:
-        now = timezone.now()
-        due = FigureAlert.objects.filter(next_check_at__lte=now).order_by("next_check_at").select_related("project")
-        alert = due.first()
+        alert = _due().order_by("next_check_at").select_related("project").first()
         if alert is None:
             return None
-        claimed = now + distance(alert.window_minutes)
+        claimed = timezone.now() + distance(alert.window_minutes)
         free = FigureAlert.objects.filter(pk=alert.pk, next_check_at=alert.next_check_at)
         if free.update(next_check_at=claimed):
             alert.next_check_at = claimed
@@ -128,7 +115,6 @@ def _claim() -> FigureAlert | None:
 
 
 def _checked(alert: FigureAlert) -> bool:
-    """Looks at an alert and returns whether the request log answered. A failure is logged and leaves the state."""
     now = timezone.now()
     try:
         look = look_at(alert, now)
@@ -147,20 +133,19 @@ def _checked(alert: FigureAlert) -> bool:
 
 
 def _keep(claimed: FigureAlert, look: Look, now: datetime) -> None:
-    """Keeps what a look found, unless the alert was changed, removed or looked at meanwhile."""
+    """Saves nothing if the alert was changed, removed or checked meanwhile."""
     with transaction.atomic():
         found = FigureAlert.objects.select_for_update().filter(pk=claimed.pk, next_check_at=claimed.next_check_at)
         alert = found.first()
         if alert is None:
             return
-        before = Told.of(alert)
-        step = transition(before, look.state, now)
+        step = transition(alert, look.state, now)
         if alert.state != look.state or alert.state_since is None:
             alert.state, alert.state_since = look.state, now
         alert.problem, alert.value, alert.value_before = look.problem[:300], look.value, look.value_before
         alert.measured_count, alert.checked_at = look.count, now
         if step is not None:
-            add_event(alert, step.kind, look, now, is_sent=step.is_sent, is_silenced=before.is_silenced(now))
+            add_event(alert, step.kind, look, now, is_sent=step.is_sent, is_silenced=_is_silenced(alert, now))
         if step is not None and step.is_sent:
             alert.told_state = "" if look.state == FigureAlert.State.OK else look.state
             alert.told_at = now

@@ -1,5 +1,3 @@
-"""The history of an alert, and the messages that its receivers get."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -38,7 +36,6 @@ _TITLES = {
 def add_event(
     alert: FigureAlert, kind: AlertEvent.Kind, look: Look, at: datetime, *, is_sent: bool, is_silenced: bool = False
 ) -> AlertEvent:
-    """Adds an entry to the history; one that `is_sent` has a delivery by each channel of the alert."""
     event = AlertEvent(project_id=alert.project_id, alert=alert, kind=kind, created_at=at, is_silenced=is_silenced)
     event.value, event.value_before = look.value, look.value_before
     project = one_line(alert.project.name)

@@ -1,5 +1,3 @@
-"""Measures the figure of an alert over its window, and over the same window a week before."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ _COUNTS = {FigureSource.REQUESTS: "request_count", FigureSource.SCORES: "score_c
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look found. `problem` says why there is no figure; `count` is that of the requests or scores measured."""
+    """`problem` says why there is no figure; `count` is the number of requests or scores that were measured."""
 
     state: str
     problem: str = ""
@@ -58,7 +56,6 @@ def look_at(alert: FigureAlert, now: datetime) -> Look:
 
 
 def _measured(alert: FigureAlert, query: FigureQuery, window: TimeRange) -> tuple[int, float | None]:
-    """Returns the count of what was measured, and the figure unless there are fewer than the alert's minimum."""
     count = count_of(alert.project_id, query, window)
     return count, value_of(alert.project_id, query, window) if count >= alert.min_requests else None
 

@@ -1,5 +1,3 @@
-"""The JSON of alerts on figures, of their channels and of their history."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +7,7 @@ from rest_framework import serializers
 
 from analytics.figures.registry import FIGURES
 from core.wire.fields import NumberField, TimeField
-from core.wire.serializers import BodySerializer, StrictSerializer
+from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
 from gateway.alerts.channels import masked_url
 from gateway.figure_alerts.shown import shown_state
 from gateway.tables.alert import AlertDelivery
@@ -30,7 +28,7 @@ _MAX_URL_CHARACTERS, _MAX_EMAILS = 2000, 50
 STATES = ("ok", "firing", "no_data", "silenced", "broken")
 
 
-class AlertChannelSerializer(serializers.ModelSerializer[AlertChannel]):
+class AlertChannelSerializer(RowSerializer[AlertChannel]):
     url = serializers.SerializerMethodField(
         help_text="The host of a webhook; what follows it may be a token and is masked."
     )
@@ -39,7 +37,6 @@ class AlertChannelSerializer(serializers.ModelSerializer[AlertChannel]):
     class Meta:
         model = AlertChannel
         fields = ["id", "name", "kind", "url", "emails", "receives_project_alerts", "created_at", "updated_at"]
-        read_only_fields = fields
 
     def get_url(self, row: AlertChannel) -> str:
         return masked_url(row)
@@ -88,14 +85,13 @@ class StoredQuerySerializer(serializers.Serializer[Any]):
     filters = serializers.DictField(help_text="A text each, or a list of several.")
 
 
-class ChannelNameSerializer(serializers.ModelSerializer[AlertChannel]):
+class ChannelNameSerializer(RowSerializer[AlertChannel]):
     class Meta:
         model = AlertChannel
         fields = ["id", "name", "kind"]
-        read_only_fields = fields
 
 
-class FigureAlertSerializer(serializers.ModelSerializer[FigureAlert]):
+class FigureAlertSerializer(RowSerializer[FigureAlert]):
     query = StoredQuerySerializer(read_only=True)
     channels = ChannelNameSerializer(many=True, read_only=True)
     state = serializers.SerializerMethodField(help_text="silenced hides the state below it, which found_state has.")
@@ -108,7 +104,6 @@ class FigureAlertSerializer(serializers.ModelSerializer[FigureAlert]):
             "channels", "state", "found_state", "state_since", "problem", "value", "value_before", "measured_count",
             "checked_at", "silenced_until", "created_by", "created_at", "updated_at",
         ]  # fmt: skip
-        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, row: FigureAlert) -> str:
@@ -167,24 +162,22 @@ class SilenceSerializer(BodySerializer):
     until = TimeField(allow_null=True, help_text="Nothing is sent before; null ends the silence.")
 
 
-class AlertDeliverySerializer(serializers.ModelSerializer[AlertDelivery]):
+class AlertDeliverySerializer(RowSerializer[AlertDelivery]):
     channel = serializers.CharField(source="way", help_text="The name of the channel.")
     kind = serializers.ChoiceField(source="channel", choices=AlertDelivery.Channel.choices)
 
     class Meta:
         model = AlertDelivery
         fields = ["channel", "kind", "state", "attempts", "delivered_at", "last_error"]
-        read_only_fields = fields
 
 
-class AlertEventSerializer(serializers.ModelSerializer[AlertEvent]):
+class AlertEventSerializer(RowSerializer[AlertEvent]):
     message = serializers.SerializerMethodField()
     deliveries = AlertDeliverySerializer(many=True, read_only=True)
 
     class Meta:
         model = AlertEvent
         fields = ["id", "kind", "message", "value", "value_before", "is_silenced", "deliveries", "created_at"]
-        read_only_fields = fields
 
     def get_message(self, row: AlertEvent) -> str:
         return str(row.content.get("message", ""))

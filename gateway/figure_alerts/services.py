@@ -1,5 +1,3 @@
-"""Makes, changes, silences, tries and deletes alerts on figures."""
-
 from __future__ import annotations
 
 import logging
@@ -14,9 +12,9 @@ from django.utils import timezone
 
 from analytics.figures.query import FigureQuery
 from analytics.figures.registry import FIGURES, FigureUnit
-from core.errors import ConflictError, NotFoundError, ValidationError
-from core.models import Project
-from gateway.alerts.channels import list_channels
+from core.errors import ValidationError
+from core.resources.declaration import Resource
+from gateway.alerts.channels import CHANNELS
 from gateway.alerts.delivery import deliver
 from gateway.figure_alerts.events import add_event
 from gateway.figure_alerts.look import Look
@@ -28,58 +26,53 @@ logger = logging.getLogger("gateway.alerts")
 
 MAX_SILENCE = timedelta(days=365)
 _Condition = FigureAlert.Condition
-_FIELDS = ("name", "condition", "threshold", "window_minutes", "min_requests", "repeat_minutes")
 
 
-def list_alerts(project_id: UUID) -> QuerySet[FigureAlert]:
-    return FigureAlert.objects.for_project(project_id).prefetch_related("channels")
+class FigureAlerts(Resource[FigureAlert]):
+    """An alert is checked within half a minute after it was made or changed."""
+
+    model = FigureAlert
+    maximum = MAX_ALERTS
+    missing = ("alert_not_found", "The project has no such alert.")
+    taken = ("alert_exists", "The project has an alert {key!r} already.")
+    full = ("too_many_alerts", "A project has at most {maximum} alerts.")
+    logged = (logger, "alert", "alert_id")
+
+    def rows(self, project_id: UUID) -> QuerySet[FigureAlert]:
+        return super().rows(project_id).select_related("project").prefetch_related("channels")
+
+    def new(self, project_id: UUID, actor: str) -> FigureAlert:
+        return FigureAlert(project_id=project_id, created_by=actor)
+
+    def fill(self, row: FigureAlert, values: Mapping[str, Any]) -> None:
+        super().fill(row, {name: value for name, value in values.items() if name not in ("query", "channels")})
+        if "query" in values:
+            row.query = _checked_query(row.project_id, values["query"])
+        _check_threshold(row)
+        # A look that goes on meanwhile finds another time here and is dropped.
+        row.next_check_at = timezone.now()
+
+    def finish(self, row: FigureAlert, values: Mapping[str, Any]) -> None:
+        if "channels" not in values:
+            return
+        if not row.channels.exists():
+            # Whoever is told from now on has heard nothing yet.
+            row.told_state = ""
+        row.channels.set(_channels(row.project_id, values["channels"]))
+        # The audit log compares the channels of this save with those of the one before.
+        row.save()
 
 
-def get_alert(project_id: UUID, alert_id: UUID) -> FigureAlert:
-    """Returns an alert of the project. Raises NotFoundError."""
-    row = list_alerts(project_id).select_related("project").filter(pk=alert_id).first()
-    if row is None:
-        raise NotFoundError("The project has no such alert.", code="alert_not_found")
-    return row
+ALERTS = FigureAlerts()
 
 
 def list_events(alert: FigureAlert) -> QuerySet[AlertEvent]:
-    """Returns the history of an alert, the latest entry first."""
     return alert.events.prefetch_related("deliveries")
 
 
-def create_alert(project_id: UUID, values: Mapping[str, Any], *, actor: str) -> FigureAlert:
-    """Returns the new alert, which is looked at within half a minute. Raises ConflictError and ValidationError."""
-    with transaction.atomic():
-        # Two calls at once would each find room for one more.
-        Project.objects.select_for_update().get(pk=project_id)
-        if FigureAlert.objects.for_project(project_id).count() >= MAX_ALERTS:
-            raise ConflictError(f"A project has at most {MAX_ALERTS} alerts.", code="too_many_alerts")
-        row = _save(FigureAlert(project_id=project_id, created_by=actor), values)
-    logger.info("alert.created project_id=%s alert_id=%s actor=%s", project_id, row.pk, actor)
-    return get_alert(project_id, row.pk)
-
-
-def change_alert(project_id: UUID, alert_id: UUID, values: Mapping[str, Any], *, actor: str) -> FigureAlert:
-    """Returns the alert with these values; one that is not among them stays as it is. It is looked at anew. Raises
-    NotFoundError, ConflictError and ValidationError."""
-    with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project_id)
-        _save(get_alert(project_id, alert_id), values)
-    logger.info("alert.changed project_id=%s alert_id=%s actor=%s", project_id, alert_id, actor)
-    return get_alert(project_id, alert_id)
-
-
-def delete_alert(project_id: UUID, alert_id: UUID, *, actor: str) -> None:
-    """Deletes an alert with its history. Raises NotFoundError."""
-    get_alert(project_id, alert_id).delete()
-    logger.info("alert.deleted project_id=%s alert_id=%s actor=%s", project_id, alert_id, actor)
-
-
 def silence_alert(project_id: UUID, alert_id: UUID, until: datetime | None, *, actor: str) -> FigureAlert:
-    """Returns the alert, which sends nothing until then; None ends the silence. Raises NotFoundError and
-    ValidationError."""
-    row, now = get_alert(project_id, alert_id), timezone.now()
+    """Sends nothing until `until`; None ends the silence. Raises NotFoundError and ValidationError."""
+    row, now = ALERTS.get(project_id, alert_id), timezone.now()
     if until is not None and not now < until <= now + MAX_SILENCE:
         raise ValidationError.of_field("until", "Must be in the future, and at most a year away.")
     row.silenced_until = until
@@ -91,9 +84,11 @@ def silence_alert(project_id: UUID, alert_id: UUID, until: datetime | None, *, a
 
 
 def send_test(project_id: UUID, alert_id: UUID, *, actor: str) -> AlertEvent:
-    """Sends one test message by each channel of the alert at once, and returns its entry in the history with what
-    became of it. Raises NotFoundError, and ValidationError for an alert without channels."""
-    row = get_alert(project_id, alert_id)
+    """Sends one test message per channel at once, and returns its entry in the history with the outcome.
+
+    Raises NotFoundError, and ValidationError for an alert without channels.
+    """
+    row = ALERTS.get(project_id, alert_id)
     if not row.channels.all():
         raise ValidationError.of_field("channels", "The alert has no channel that a message could be sent by.")
     with transaction.atomic():
@@ -102,29 +97,6 @@ def send_test(project_id: UUID, alert_id: UUID, *, actor: str) -> AlertEvent:
         deliver(delivery.pk)
     logger.info("alert.tested project_id=%s alert_id=%s actor=%s", project_id, alert_id, actor)
     return event
-
-
-def _save(row: FigureAlert, values: Mapping[str, Any]) -> FigureAlert:
-    for name in _FIELDS:
-        setattr(row, name, values.get(name, getattr(row, name)))
-    if "query" in values:
-        row.query = _checked_query(row.project_id, values["query"])
-    _check_threshold(row)
-    channels = _channels(row.project_id, values["channels"]) if "channels" in values else None
-    others = FigureAlert.objects.for_project(row.project_id).exclude(pk=row.pk)
-    if others.filter(name=row.name).exists():
-        raise ConflictError(f"The project has an alert {row.name!r} already.", code="alert_exists")
-    # A look that goes on meanwhile finds another time here and is dropped.
-    row.next_check_at = timezone.now()
-    row.save()
-    if channels is not None:
-        if not row.channels.exists():
-            # Whoever is told from now on has heard nothing yet.
-            row.told_state = ""
-        row.channels.set(channels)
-        # The audit log compares the channels of this save with those of the one before.
-        row.save()
-    return row
 
 
 def _checked_query(project_id: UUID, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +131,7 @@ def _check_threshold(row: FigureAlert) -> None:
 
 
 def _channels(project_id: UUID, ids: Sequence[UUID]) -> list[AlertChannel]:
-    found = {row.pk: row for row in list_channels(project_id).filter(pk__in=ids)}
+    found = {row.pk: row for row in CHANNELS.rows(project_id).filter(pk__in=ids)}
     for number, channel_id in enumerate(ids):
         if channel_id not in found:
             raise ValidationError.of_field(f"channels.{number}", "The project has no such alert channel.")

@@ -1,5 +1,3 @@
-"""What the filters of a figure name: prompts, rollouts, API keys and teams, which may be gone."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -17,7 +15,6 @@ from rollouts.models import Rollout
 
 
 def _keys(project_id: UUID) -> QuerySet[ApiKey]:
-    """Returns the keys that can still send requests."""
     lasting = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
     return ApiKey.objects.for_project(project_id).filter(lasting, revoked_at__isnull=True)
 
@@ -37,7 +34,6 @@ _NOT = "not_"
 
 
 def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | None:
-    """Returns the first filter that names something which is gone, and what that is; None if all is there."""
     for field in filters:
         subject = _SUBJECTS.get(field.removeprefix(_NOT))
         ids = set(values_of(filters, field))
@@ -47,7 +43,6 @@ def missing_subject(project_id: UUID, filters: Filters) -> tuple[str, str] | Non
 
 
 def filter_words(project_id: UUID, filters: Filters) -> list[str]:
-    """Returns each filter in words, with the names of what it names."""
     return [
         f"{_label(field)} {_name(project_id, field, value)}" for field in filters for value in values_of(filters, field)
     ]

@@ -1,5 +1,3 @@
-"""An alert, its figure and its values as people read them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,7 +16,6 @@ _DAY, _HOUR = 24 * 60, 60
 
 
 def figure_text(project_id: UUID, query: Mapping[str, Any]) -> str:
-    """Returns the figure's label and its filters; the name alone of a figure that is not there any more."""
     name = str(query.get("figure", ""))
     label = FIGURES[name].label if name in FIGURES else name
     parts = filter_words(project_id, query.get("filters") or {})
@@ -26,7 +23,6 @@ def figure_text(project_id: UUID, query: Mapping[str, Any]) -> str:
 
 
 def value_text(query: Mapping[str, Any], value: float | None) -> str:
-    """Returns a value in the unit of the figure."""
     figure = FIGURES.get(str(query.get("figure", "")))
     match figure.unit if figure else None:
         case FigureUnit.USD:
@@ -40,7 +36,6 @@ def value_text(query: Mapping[str, Any], value: float | None) -> str:
 
 
 def condition_text(alert: FigureAlert) -> str:
-    """Returns when an alert fires, as "above 5 % over 15 minutes"."""
     window = window_text(alert.window_minutes)
     if alert.condition in CHANGES:
         side = "above" if alert.condition == _Condition.RISES else "below"

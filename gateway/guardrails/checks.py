@@ -1,5 +1,3 @@
-"""The checks of a request: objects with one method, made once for the settings they come from."""
-
 from __future__ import annotations
 
 import hashlib
@@ -30,11 +28,12 @@ _ENTRIES = 4096
 
 
 class DigestCache(Generic[Found]):
-    """A detector that reads a text once. The cache keeps digests of texts and what was found in them, never a text.
-    `terms` are what the detector looks for in the text, where that differs."""
+    """A detector that reads each text once. The cache keeps digests of texts and what was found, never a text.
+
+    `terms` are what the detector looks for, if that differs between calls.
+    """
 
     def __init__(self, detect: Callable[..., Found], *, worth: Callable[[Found], bool] = lambda _: True) -> None:
-        """`worth` returns whether what was found is small enough to be kept."""
         self._detect = detect
         self._worth = worth
         self._found: dict[Hashable, Found] = {}
@@ -62,7 +61,7 @@ _untrusted_score = DigestCache(partial(injection_score, untrusted=True))
 
 
 class Finding(NamedTuple):
-    """One finding of an input check. `message` is for the client and quotes nothing but settings and figures."""
+    """`message` is for the client, and quotes nothing but settings and figures."""
 
     guardrail: Guardrail
     message: str
@@ -72,9 +71,11 @@ class Finding(NamedTuple):
 
 class Request:
     """The request as the checks see it. Its texts are extracted on first use, because some checks never need them.
-    `variables` are the values for the request's managed prompt. `beside` are the fields beside the messages as they
-    are sent, those of the client's own protocol where a provider may get them; without them, those of `fields`.
-    Documents in messages of the user stand between `delimiters`."""
+
+    `variables` are the values for the request's managed prompt. `beside` are the fields beside the messages as they are
+    sent, in the client's own protocol if a provider may get them; without them, those of `fields`. Text between
+    `delimiters` in user messages is a document.
+    """
 
     def __init__(
         self,
@@ -126,9 +127,6 @@ class PromptLength:
 
 
 class BlockedTools:
-    """Finds blocked tools by name, in any letter case: tools that are offered, forced, or called in the
-    conversation."""
-
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = {same_tool(name): name for name in names}
 
@@ -139,8 +137,10 @@ class BlockedTools:
 
 
 class BlockedTopics:
-    """Finds blocked topics in the words of users, tools and documents. The operator's own prompt may name a topic to
-    forbid it, and the model's answers name a topic to decline it; both are left out."""
+    """Finds blocked topics in the words of users, tools and documents.
+
+    The operator's prompt may name a topic to forbid it, and the model's answers to decline it, so both are left out.
+    """
 
     def __init__(self, topics: tuple[str, ...]) -> None:
         self._topics = topics
@@ -156,8 +156,11 @@ class BlockedTopics:
 
 
 class PersonalData:
-    """Finds personal data in all texts but the operator's own prompt. Values of a prompt's variables are not the
-    operator's words and are searched too. A card may be split over messages of the user."""
+    """Finds personal data in all texts but the operator's own prompt.
+
+    Values of a prompt's variables are not the operator's words and are searched too. A card may be split over user
+    messages.
+    """
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         operator = "\n".join(segment.text for segment in request.segments_by(Speaker.OPERATOR))
@@ -173,8 +176,10 @@ class PersonalData:
 
 
 def kinds_beside(operator: str, text: str) -> set[PiiKind]:
-    """Returns the kinds of personal data in `text` that do not also stand in the operator's text. Both texts may hold
-    thousands of entities: the operator's text is searched only for values that have not been looked up yet."""
+    """Returns the kinds of personal data in `text` that the operator's text does not contain.
+
+    Both texts may hold thousands of entities: the operator's text is searched only for values that are new.
+    """
     found: set[PiiKind] = set()
     known: set[str] | None = None
     for entity in _personal_data(text):
@@ -192,8 +197,10 @@ def kinds_beside(operator: str, text: str) -> set[PiiKind]:
 
 
 class PromptInjection:
-    """Finds injections in the words of users and, by stricter rules, in documents and results of tools, which should
-    contain no instructions."""
+    """Finds injections in the words of users and, by stricter rules, in documents and tool results.
+
+    The latter should contain no instructions.
+    """
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         for segment in request.segments_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED):
@@ -204,14 +211,13 @@ class PromptInjection:
 
 
 def prepare_checks(settings: GuardrailSettings) -> None:
-    """Compiles what the checks of the settings need, in the calling thread, so that no request has to wait for it."""
+    """Compiles what the checks need in the calling thread, so that no request waits for it."""
     if settings.prompt_injection_detection:
         compile_rules()
 
 
 @lru_cache(maxsize=512)
 def checks_of(settings: GuardrailSettings) -> tuple[InputCheck, ...]:
-    """Returns the checks that the settings switch on, the cheap ones first."""
     checks: list[InputCheck] = []
     if settings.max_prompt_tokens is not None:
         checks.append(PromptLength(settings.max_prompt_tokens))

@@ -1,24 +1,23 @@
-"""Measures how well the detectors do on labelled texts: counts in, rates out.
+"""Measures the detectors on labelled texts: counts in, rates out.
 
 A line of such a file has `id`, `text`, `label` (1: should be detected) and `kind`. Lines with personal data name it in
-`entities` (`type`, `start`, `end` in characters) or, as test vectors of one recogniser, in `entity_type` and
+`entities` (`type`, `start`, `end` in characters) or, for test vectors of one recogniser, in `entity_type` and
 `expected_matches`.
 
-The texts are split into two parts by a hash of the text: rules are written with one part at hand and evaluated on the
-other, which the authors of rules do not read.
+A hash of the text splits the texts into two parts: rules are written with one part and evaluated on the other, which
+the authors of rules do not read.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from statistics import NormalDist
 
 import msgspec
 
+from analytics.agreement import wilson
 from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiEntity, PiiKind, find_pii
@@ -44,7 +43,7 @@ _TYPES = {
 
 
 class Part(StrEnum):
-    """The purpose of a text. Authors of rules never read the texts of `JUDGING`."""
+    """Authors of rules never read the texts of `JUDGING`."""
 
     WRITING = "writing"
     JUDGING = "judging"
@@ -75,16 +74,14 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def part(self) -> Part:
-        """Returns the part that the text belongs to. It follows from the text alone, so that a text that comes in two
-        data sets is never in both parts."""
+        """The part follows from the text alone, so that a text in two data sets is in the same part."""
         is_odd = hashlib.sha256(encoded(self.text.strip())).digest()[-1] % 2
         return Part.JUDGING if is_odd else Part.WRITING
 
 
 @dataclass
 class KindTally:
-    """Counts the detected texts of one kind. The rate is the recall for label 1 and the false-positive rate for label
-    0."""
+    """The rate is the recall for label 1 and the false-positive rate for label 0."""
 
     label: int
     texts: int = 0
@@ -97,7 +94,7 @@ class KindTally:
 
 @dataclass
 class EntityTally:
-    """Counts the entities of one kind of personal data. An entity is found when a detection of its kind overlaps it."""
+    """An entity is found if a detection of its kind overlaps it."""
 
     found: int = 0
     missed: int = 0
@@ -171,7 +168,7 @@ def _judge_personal(line: Line, evaluation: Evaluation) -> bool:
 
 
 def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) -> bool:
-    """Counts a test vector, which only makes a statement about its own type of entity."""
+    """A test vector only makes a statement about its own type of entity."""
     kind = _TYPES.get(line.entity_type)
     if kind is None:
         return True
@@ -183,15 +180,9 @@ def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) ->
     return count == line.expected_matches
 
 
-def confidence_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Returns Wilson's score interval (Wilson 1927) for a rate, given the successes and trials of a sample."""
-    if not trials:
-        return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    rate, whole = successes / trials, 1 + z * z / trials
-    middle = (rate + z * z / (2 * trials)) / whole
-    half = z / whole * math.sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
-    return max(0.0, middle - half), min(1.0, middle + half)
+def confidence_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Returns the 95 % interval of a rate (Wilson 1927), given the successes and trials of a sample."""
+    return wilson(successes, trials) if trials else (0.0, 1.0)
 
 
 def _overlap(found: PiiEntity, labelled: Entity) -> bool:

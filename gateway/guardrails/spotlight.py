@@ -1,9 +1,9 @@
 """Encloses untrusted text in marks, and adds one instruction that explains the marks to the model.
 
 The method is delimiting, of Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting"
-(arXiv:2403.14720), with marks that a text cannot close: each holds a code that is a keyed hash of the very text it
-encloses. The same text has the same marks in the next turn, so that providers go on finding the conversation in their
-caches. An attacker without the key cannot write a text that holds its own mark.
+(arXiv:2403.14720), with marks that a text cannot close. Each mark holds a keyed hash of the text it encloses: without
+the key, an attacker cannot write a text that contains its own mark. The same text has the same marks in the next turn,
+so that providers still find the conversation in their caches.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Spotlight:
-    """Marks the untrusted texts of one request. `key` is secret: with it an attacker could write a text that closes its
-    marks. What stands between `delimiters` in messages of the user is untrusted. `marked` counts the marked texts."""
+    """Marks the untrusted texts of one request, which include text between `delimiters` in user messages.
+
+    `key` is secret: with it an attacker could close a mark. `marked` counts the marked texts.
+    """
 
     def __init__(self, key: bytes, delimiters: Delimiters = ()) -> None:
         self._key = key
@@ -47,7 +49,6 @@ class Spotlight:
         self.marked = 0
 
     def apply(self, body: bytes) -> bytes:
-        """Returns the request's body with its untrusted texts marked; the same bytes when it has none."""
         fields = _decode_fields(body)
         messages = _decode_messages(fields["messages"])
         for message in messages:
@@ -70,15 +71,16 @@ class Spotlight:
             message["content"] = msgspec.Raw(_encode(made))
 
     def _in_text(self, text: str, role: str) -> str:
-        """Returns the text of a message in marks if a tool's, else with marks around the documents in it."""
         if role in _TOOLS:
             return self._marked(text)
         pieces = pieces_of(text, self._delimiters)
         return "".join(self._marked(piece.text) if piece.is_document else piece.text for piece in pieces)
 
     def _part(self, raw: msgspec.Raw, role: str) -> list[Any]:
-        """Returns the part with its texts in marks, or between two texts that are its marks. What people and the
-        application say is left as it is, except for texts that are marked as documents."""
+        """Returns the part with its texts in marks, or between two texts that are its marks.
+
+        Words of people and the application stay as they are, except for texts that are marked as documents.
+        """
         part = msgspec.json.decode(raw)
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "text" and isinstance(part.get("text"), str):
@@ -102,8 +104,10 @@ class Spotlight:
 
 
 def _instructed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the messages with the instruction at the end of the first message when that is the operator's, else in a
-    new first message: some models take only one system message."""
+    """Adds the instruction to the first message if it is the operator's, else as a new first message.
+
+    Some models take only one system message.
+    """
     first = messages[0]
     if msgspec.json.decode(first["role"], type=str) not in ("system", "developer"):
         return [{"role": "system", "content": INSTRUCTION}, *messages]

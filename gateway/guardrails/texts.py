@@ -1,5 +1,3 @@
-"""The texts of a request, each with the speaker whose words it holds."""
-
 from __future__ import annotations
 
 import base64
@@ -59,8 +57,6 @@ _STOP_FIELDS = frozenset({"stop", "stop_sequences"})
 
 
 def text_segments(fields: Mapping[str, Any], delimiters: Delimiters = ()) -> Iterator[Segment]:
-    """Yields every text of the messages: contents of all kinds, names, arguments of tool calls. What stands between
-    `delimiters` in messages of the user is a document."""
     for message in fields["messages"]:
         segments = _of_message(message)
         yield from _with_documents(segments, delimiters) if delimiters else segments
@@ -83,8 +79,11 @@ def _with_documents(segments: Iterable[Segment], delimiters: Delimiters) -> Iter
 
 
 def field_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
-    """Yields the texts beside the messages, each after its name: who asks, metadata, stop sequences, tools, the form of
-    the answer, and all fields that pass through to providers."""
+    """Yields the texts beside the messages, each after its name.
+
+    These are the user's name, metadata, stop sequences, tools, the response format, and all fields that pass through to
+    providers.
+    """
     texts: list[str] = []
     for name, value in fields.items():
         if name in _NO_TEXT_FIELDS or not isinstance(value, str | list | dict):
@@ -101,7 +100,6 @@ def field_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
 
 
 def user_texts(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the text of each message of the user, in order."""
     for message in fields["messages"]:
         if message["role"] == "user":
             content = _of_content(message.get("content"), Speaker.USER)
@@ -134,8 +132,10 @@ def _of_content(content: Any, speaker: Speaker) -> Iterator[Segment]:
 
 
 def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Segment]:
-    """Consecutive text parts are one text to the model, so they are yielded joined with and without a line break. Parts
-    that are marked as documents are untrusted, whoever sends them."""
+    """Yields consecutive text parts joined with and without a line break: to the model they are one text.
+
+    Parts that are marked as documents are untrusted, whoever sends them.
+    """
     texts: dict[Speaker, list[str]] = {}
     for part in parts:
         if isinstance(part, str):
@@ -176,8 +176,10 @@ def readable(text: str) -> str:
 
 
 def _lines(value: Any, name: str, depth: int = 0, skipped: frozenset[str] = _NOT_TEXT) -> Iterator[str]:
-    """Yields the leaves of a JSON tree, each after its name: `phone: 555 0100` says more than the number. Values of the
-    names in `skipped` are left out."""
+    """Yields the leaves of a JSON tree, each after its name: `phone: 555 0100` says more than the number.
+
+    Values of the names in `skipped` are left out.
+    """
     if depth >= _MAX_NESTING:
         yield msgspec.json.encode(value).decode()
     elif isinstance(value, str):
@@ -209,7 +211,6 @@ def _named(name: str, text: str) -> str:
 
 
 def _nested(text: str) -> Any:
-    """Returns the JSON that a text holds, as arguments of tools are; None for any other text."""
     if text[:1] not in ("{", "["):
         return None
     try:
@@ -219,7 +220,6 @@ def _nested(text: str) -> Any:
 
 
 def _decoded(text: str) -> str:
-    """Returns the text of a document that is a data URL. Files of other kinds cannot be read and give an empty text."""
     if not text.startswith("data:"):
         return text
     head, _, content = text.partition(",")

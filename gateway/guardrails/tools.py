@@ -1,5 +1,3 @@
-"""Extracts the names of tools from a request."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +7,6 @@ from gateway.guardrails.detectors.characters import plain
 
 
 def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the names of tools that are offered, forced by `tool_choice`, or called in the conversation; the older
-    `functions` are included."""
     for tool in (*_list(fields.get("tools")), *_list(fields.get("functions"))):
         yield from _names(tool)
     yield from _names(fields.get("tool_choice"))
@@ -25,20 +21,14 @@ def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def same_tool(name: str) -> str:
-    """Returns the form that all spellings of one tool's name share: letter case and disguised letters are
-    normalised."""
     return plain(name).strip().casefold()
 
 
 def _list(value: Any) -> list[Any]:
-    """Returns the value if it is a list, else an empty list: fields that pass through to providers can be of any
-    type."""
     return value if isinstance(value, list) else []
 
 
 def _names(tool: Any) -> Iterator[str]:
-    """Yields a tool's names: `{"function": {"name"}}`, `{"name"}`, or the `type` of a tool that has no other name
-    (`web_search`)."""
     if not isinstance(tool, Mapping):
         return
     kind = tool.get("type")

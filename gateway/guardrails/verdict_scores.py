@@ -1,4 +1,4 @@
-"""Verdicts of guardrails as evaluation scores: one `guardrail.<name>` for each request and guardrail, recorded once."""
+"""Verdicts of guardrails as evaluation scores: one `guardrail.<name>` per request and guardrail, recorded once."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ _MAX_SCORE = 100
 _WINDOW = timedelta(hours=1)
 
 
-def score_verdicts(*, back: timedelta) -> int:
-    """Records scores for the verdicts on requests of the last `back` that have none yet, and returns their number.
+def is_any_guarded(*, back: timedelta) -> bool:
+    return any(True for _ in _guarded_projects(since_days=back.days + 1))
 
-    The request log is the queue: requests that one run misses are found by a later one. Repeatable. Raises
+
+def score_verdicts(*, back: timedelta) -> int:
+    """Scores the verdicts on requests of the last `back` that have no scores yet; returns their number.
+
+    The request log is the queue: a later run finds the requests that one misses. Repeatable. Raises
     AnalyticsUnavailableError.
     """
     made = 0
@@ -55,7 +59,7 @@ def _score_project(project_id: UUID, back: timedelta) -> int:
 
 
 def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
-    """Yields the projects with guardrails, and those with recently changed settings, which may have had guardrails."""
+    """Includes projects with recently changed settings, which may have had guardrails."""
     changed = timezone.now() - timedelta(days=since_days)
     for row in GatewaySettings.objects.iterator():
         if row.settings.guardrails.is_on or row.updated_at >= changed:
@@ -72,7 +76,7 @@ def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict
 
 
 def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailVerdict]]) -> int:
-    """Records verdicts, by the id of their request, as scores; returns their number. Repeating it changes nothing."""
+    """Records verdicts by request id as scores; returns their number. Repeating it changes nothing."""
     scores = [score for request_id, found in verdicts.items() for score in scores_of(request_id, found)]
     if scores:
         record_scores(project_id=project_id, scores=scores, actor=EVALUATOR)
@@ -80,7 +84,6 @@ def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailV
 
 
 def scores_of(request_id: str, verdicts: Iterable[GuardrailVerdict]) -> list[NewScore]:
-    """Returns one score for each guardrail with a verdict; skipped verdicts have none."""
     by_guardrail: dict[str, list[GuardrailVerdict]] = {}
     for verdict in verdicts:
         if verdict.action is not GuardrailAction.SKIPPED:

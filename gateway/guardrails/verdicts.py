@@ -1,5 +1,4 @@
-"""The findings of guardrails, in the terms that request records store. A verdict never holds the text that was
-found."""
+"""The findings of guardrails as request records store them. A verdict never holds the text that was found."""
 
 from __future__ import annotations
 
@@ -26,9 +25,11 @@ class GuardrailAction(StrEnum):
 
 
 class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One finding of a guardrail in one request. `guardrail` is a name of `Guardrail`. `detail` is a kind of personal
-    data, a topic, a tool or names of rules, never a quotation. `score`, from 0 to 1, is the guardrail's confidence; for
-    low_quality it is the judge's score divided by 100."""
+    """One finding of a guardrail in one request.
+
+    `detail` is a kind of personal data, a topic, a tool or names of rules, never a quotation. `score`, from 0 to 1, is
+    the guardrail's confidence; for low_quality it is the judge's score divided by 100.
+    """
 
     guardrail: str
     stage: GuardrailStage
@@ -42,8 +43,7 @@ decode_verdicts = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 
 
 def is_masked(verdicts: str) -> bool:
-    """Returns whether a guardrail masked something in a request, by its attribute, which may be empty. Verdicts that
-    cannot be read count as such."""
+    """Returns whether a guardrail masked something. Verdicts that cannot be read count as masked."""
     try:
         found = decode_verdicts(verdicts) if verdicts else []
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Request bodies of the management calls that are served without Django, by the rules of those that it serves."""
+"""Reads bodies of management calls that are served without Django, by the rules of those that it serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.protocol.reply import Receive
 
 
 async def read_body(scope: dict[str, Any], receive: Receive, limit: int) -> bytes:
-    """Returns the body. Raises BodyTooLargeError above `limit` bytes, CompressedBodyError, and ClientGoneError."""
+    """Raises BodyTooLargeError above `limit` bytes, CompressedBodyError, and ClientGoneError."""
     refuse_coding(read_headers(scope["headers"]).content_encoding)
     parts: list[bytes] = []
     size, more = 0, True

@@ -1,8 +1,8 @@
-"""Cross-origin requests of browsers to the gateway (https://fetch.spec.whatwg.org/#http-cors-protocol), and to the one
-call of the management API that a key in a web page can make: feedback on a session.
+"""Cross-origin requests of browsers (https://fetch.spec.whatwg.org/#http-cors-protocol).
 
-The gateway's paths bypass Django and its middleware, so that django-cors-headers would not see them. Cookies and other
-credentials of the browser are never allowed: the gateway knows keys alone.
+They may call the gateway, and the one management call that a key in a web page can make: feedback on a session. The
+gateway's paths bypass Django's middleware, so django-cors-headers would not see them. Cookies and other credentials of
+the browser are never allowed: the gateway accepts only keys.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ _EXPOSED = b", ".join(
 
 
 def with_cors(application: Application, origins: Collection[str]) -> Application:
-    """Returns `application` with answers that pages of `origins` may read. `*` stands for all origins."""
     allowed = frozenset(origin.lower().encode() for origin in origins)
 
     async def allowing(scope: Any, receive: Receive, send: Send) -> None:
@@ -72,7 +71,6 @@ def with_cors(application: Application, origins: Collection[str]) -> Application
 
 
 def _methods(path: str) -> Sequence[str]:
-    """Returns the methods that pages of other origins may use on a path; empty where they may use none."""
     if path.startswith(_GATEWAY_PATHS):
         return _GATEWAY_METHODS
     return _FEEDBACK_METHODS if _FEEDBACK_PATH.fullmatch(path) else ()
@@ -103,7 +101,6 @@ def _exposing(send: Send, added: HeaderList) -> Send:
 
 
 def _exposing_scope(scope: Any, added: HeaderList) -> Any:
-    """Returns the scope with a writer of responses, where the server has one, that adds the headers too."""
     extensions = scope.get("extensions") or {}
     if RESPONSE_WRITER not in extensions:
         return scope
@@ -112,7 +109,7 @@ def _exposing_scope(scope: Any, added: HeaderList) -> Any:
 
 
 class _ExposingWriter:
-    """A `ResponseWriter` that adds headers to whole responses; those of a stream have left before its first piece."""
+    """Adds headers to whole responses; those of a stream have left before its first piece."""
 
     __slots__ = ("_added", "_writer")
 

@@ -1,5 +1,3 @@
-"""The consumer of /readyz, by which a load balancer decides whether this worker gets traffic."""
-
 from __future__ import annotations
 
 import asyncio
@@ -25,10 +23,10 @@ _background: set[asyncio.Task[Any]] = set()
 
 
 class Ready(SharedConsumer):
-    """GET /readyz: answers 200 or 503 with the failing checks; a key with scope `manage` or `metrics:read` sees the
-    host's state.
+    """GET /readyz: answers 200, or 503 with the failing checks.
 
-    The answer waits for no store: an unknown key is looked up in the background, and recognized from the next call on.
+    A key with scope `manage` or `metrics:read` also sees the host's state. The answer waits for no store: an unknown
+    key is looked up in the background, and recognized from the next call on.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,1 +1,0 @@
-"""Grades answers with the project's judge model."""

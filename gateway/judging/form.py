@@ -1,5 +1,3 @@
-"""The form in which a judge's model is asked: how long it may answer, and whether the provider takes a JSON schema."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,22 +16,22 @@ _SANDBOX = "sandbox"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`max_tokens` is the longest answer. Without `takes_schema` the shape of the answer stands in the instructions."""
+    """`max_tokens` is the longest answer. Without `takes_schema` the instructions describe the answer's shape."""
 
     max_tokens: int = MAX_TOKENS
     takes_schema: bool = True
 
 
 def form_of(snapshot: ProjectSnapshot, model: str, max_tokens: int | None = None) -> Form:
-    """Returns the form that suits every provider that may serve the judge's model. `max_tokens` is the evaluator's."""
+    """The form for every provider that may serve the judge's model. `max_tokens` is the evaluator's."""
     candidates = list(candidates_for(snapshot, model))
     usual = MAX_TOKENS_OF_THINKERS if any(map(may_think, candidates)) else MAX_TOKENS
     return Form(max_tokens or usual, all(traits_of(candidate.provider).json_schema for candidate in candidates))
 
 
 def lacks_schema(snapshot: ProjectSnapshot, model: str) -> bool:
-    """Returns whether a catalog says that the model takes no JSON schema, at a provider that takes them for others: it
-    is asked by one all the same, and may refuse."""
+    """Whether a catalog says that the model takes no JSON schema, at a provider that takes them for others. It is asked
+    with one anyway, and may refuse."""
     return any(map(_may_refuse, candidates_for(snapshot, model)))
 
 
@@ -45,14 +43,13 @@ def _may_refuse(candidate: Candidate) -> bool:
 
 
 def candidates_for(snapshot: ProjectSnapshot, model: str) -> Iterator[Candidate]:
-    """Yields who may serve the judge's model."""
     allowed = allowed_names(snapshot, None, ())
     for name in snapshot.models_of(model):
         yield from candidates_of(snapshot, name, allowed)
 
 
 def may_think(candidate: Candidate) -> bool:
-    """Returns whether the model thinks before it answers; one that no list has may."""
+    """Whether the model thinks before it answers; an unlisted one may."""
     known = capabilities_of(candidate.provider, candidate.upstream_model)
     is_unknown = known is None or known.reasoning is None
     return candidate.provider != _SANDBOX and (is_unknown or bool(known and known.reasoning))

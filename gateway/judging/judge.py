@@ -1,4 +1,4 @@
-"""Asks the project's judge model for grades, in a request of its own (source `judge` in the request log)."""
+"""The judge's requests have the source `judge` in the request log."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import structs
 
+from analytics.evaluators.definitions import Criterion
 from analytics.request_log import quoting
 from gateway.judging.form import Form, form_of
-from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
+from gateway.judging.rubric import CRITERIA, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.pipeline.internal_client import Caller, InternalAnswer, Reported, ask
 from gateway.project_settings.guardrails import NO_GUARDRAILS
 from gateway.runtime.runtime import OverallGrade, Runtime
@@ -22,12 +23,12 @@ NO_JUDGE = Reported(
     400, "invalid_request_error", "no_judge_model", "judge_model: the project's settings name no judge model"
 )
 
-_OVERALL = Criterion("quality", "taken all in all, a good answer: right, complete, clear, to the point")
+_OVERALL = Criterion("quality", "taken all in all, a good answer: right, complete, clear, to the point", [])
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """The grades by criterion, empty when there is an `error`. `answer` is the result of the judge's own request."""
+    """The grades by criterion, empty on an `error`. `answer` is the result of the judge's own request."""
 
     model: str
     grades: Mapping[str, Grade] = field(default_factory=dict)
@@ -49,9 +50,11 @@ async def judge_answer(
     max_tokens: int | None = None,
     expected: Any = None,
 ) -> JudgeResult:
-    """Grades `answer`, the assistant's message in reply to `messages`. A judge that fails raises nothing: the result's
-    `error` says why there are no grades. `request_id` is the judged request's; `model` the project's `judge_model`
-    where it is empty."""
+    """Grades `answer`, the assistant's reply to `messages`.
+
+    Never raises for a failed judge: the result's `error` says why there are no grades. `request_id` is the judged
+    request's; an empty `model` is the project's `judge_model`.
+    """
     model = model or snapshot.settings.judge_model
     if not model:
         return JudgeResult(model, error=NO_JUDGE)
@@ -77,13 +80,11 @@ async def ask_judge(
     key_id: int = 0,
     surface: Surface = CHAT,
 ) -> InternalAnswer:
-    """Returns the outcome of a judge's own request about the answer of `request_id`."""
     caller = Caller(quoting.JUDGE, key_id, attributes={quoting.JUDGED_REQUEST: request_id})
     return await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds, surface=surface)
 
 
 def unreadable(problem: UnreadableGradesError, form: Form, answers: Iterable[InternalAnswer]) -> Reported:
-    """Returns the failure of a judge whose answer cannot be read, which may be because it was cut."""
     words = str(problem)
     if any(_first_choice(answer).get("finish_reason") == "length" for answer in answers):
         words = (
@@ -101,7 +102,7 @@ async def grade_overall(
     request_id: str,
     seconds: float,
 ) -> OverallGrade:
-    """Returns one grade for `answer` as a whole, or why there is none. The parameters are those of `judge_answer`."""
+    """One grade for the whole `answer`, or why there is none. The parameters are those of `judge_answer`."""
     judgement = await judge_answer(
         runtime, snapshot, messages, answer, request_id=request_id, seconds=seconds, criteria=(_OVERALL,)
     )
@@ -111,8 +112,7 @@ async def grade_overall(
 
 
 def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
-    """Returns the snapshot without guardrails: the judge's input has passed them already, and its own answer must not
-    be judged in turn."""
+    """Removes guardrails: the judge's input has passed them, and its answer must not be judged in turn."""
     if not snapshot.settings.guardrails.is_on:
         return snapshot
     return replace(snapshot, settings=structs.replace(snapshot.settings, guardrails=NO_GUARDRAILS))

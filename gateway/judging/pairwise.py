@@ -14,7 +14,6 @@ import msgspec
 from gateway.judging.form import Form
 from gateway.judging.rubric import (
     USUAL,
-    Shape,
     conversation_of,
     excerpt_of,
     expected_text,
@@ -43,7 +42,6 @@ class Preference(StrEnum):
 
     @property
     def turned_round(self) -> Preference:
-        """The same preference where the answers stand in the other order."""
         return {Preference.FIRST: Preference.SECOND, Preference.SECOND: Preference.FIRST}.get(self, Preference.TIE)
 
 
@@ -71,20 +69,18 @@ def comparison_request(
     expected: Any = None,
     form: Form = USUAL,
 ) -> bytes:
-    """Returns a chat-completion request for the judge: two answers to the same conversation, in this order."""
     asked = {"conversation": conversation_of(messages), "first": excerpt_of(first), "second": excerpt_of(second)}
     if expected is not None:
         asked["expected"] = expected_text(expected)
     instructions = _INSTRUCTIONS.format(question=question, expected="" if expected is None else _EXPECTED)
-    return question_request(model, instructions, asked, Shape("comparison", _SCHEMA), form)
+    return question_request(model, instructions, asked, ("comparison", _SCHEMA), form)
 
 
 def read_preference(content: Any) -> tuple[Preference, str]:
-    """Returns the preference and its reason from the content of the judge's message. Raises UnreadableGradesError."""
     given = read_answer(content, _decode)
     return Preference(given.better), reason_text(given.reason)
 
 
 def agreed(one: Preference, other: Preference) -> Preference:
-    """Returns what both orders say, in the order of `one`; where they disagree, the answers are alike."""
+    """The verdict of both orders, in the order of `one`; a tie if they disagree."""
     return one if one is other.turned_round else Preference.TIE

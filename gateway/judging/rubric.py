@@ -1,5 +1,3 @@
-"""The judge model's instructions, and the reader of its grades. The module knows no network and no framework."""
-
 from __future__ import annotations
 
 import json
@@ -9,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from analytics.evaluators.definitions import Label
+from analytics.evaluators.definitions import Criterion
 from gateway.judging.form import Form
 
 T = TypeVar("T")
@@ -43,24 +41,15 @@ _IN_WORDS = "This is the JSON schema: "
 USUAL = Form()
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """What a judge looks for. Without labels it gives a score from 0 to 100, else one of the labels."""
-
-    name: str
-    meaning: str
-    labels: tuple[Label, ...] = ()
-
-
-RELEVANCE = Criterion("relevance", "it answers what was asked, all of it, and keeps to it")
-COHERENCE = Criterion("coherence", "it is clear, in order, and does not contradict itself or the conversation")
-HELPFULNESS = Criterion("helpfulness", "whoever asked can act on it: correct, concrete, of the right depth")
+RELEVANCE = Criterion("relevance", "it answers what was asked, all of it, and keeps to it", [])
+COHERENCE = Criterion("coherence", "it is clear, in order, and does not contradict itself or the conversation", [])
+HELPFULNESS = Criterion("helpfulness", "whoever asked can act on it: correct, concrete, of the right depth", [])
 CRITERIA = (RELEVANCE, COHERENCE, HELPFULNESS)
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The judge's grade by one criterion; `score` is from 0 to 100, or that of the `label`."""
+    """`score` is from 0 to 100, or that of the `label`."""
 
     score: float
     reason: str
@@ -68,7 +57,7 @@ class Grade:
 
 
 class UnreadableGradesError(Exception):
-    """The judge did not answer in the requested format. The message says what is wrong, without quoting the answer."""
+    """The judge ignored the requested format. The message says how, without quoting the answer."""
 
 
 class _JudgedCriterion(msgspec.Struct):
@@ -89,8 +78,7 @@ def judge_request(
     expected: Any = None,
     form: Form = USUAL,
 ) -> bytes:
-    """Returns a chat-completion request for the judge, given the messages of a conversation and the assistant's
-    `answer`. Of the criteria all have labels, or none has."""
+    """All criteria have labels, or none has: then the judge gives scores from 0 to 100."""
     chosen = tuple(criteria)
     question = {"conversation": conversation_of(messages), "answer": excerpt_of(answer)}
     if expected is not None:
@@ -100,28 +88,21 @@ def judge_request(
         grade=_LABEL if any(criterion.labels for criterion in chosen) else _SCORE,
         expected="" if expected is None else _EXPECTED,
     )
-    return question_request(model, instructions, question, Shape("grades", _schema(chosen)), form)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The JSON that a judge is asked for."""
-
-    name: str
-    schema: Mapping[str, Any]
+    return question_request(model, instructions, question, ("grades", _schema(chosen)), form)
 
 
 def question_request(
-    model: str, instructions: str, question: Mapping[str, Any], shape: Shape, form: Form = USUAL
+    model: str, instructions: str, question: Mapping[str, Any], shape: tuple[str, Mapping[str, Any]], form: Form = USUAL
 ) -> bytes:
-    """Returns a chat-completion request whose answer is JSON of a shape. The temperature is left out, which reasoning
-    models refuse."""
+    """Returns a chat-completion request whose answer is JSON of a shape: a name and a schema. The temperature is left
+    out, which reasoning models refuse."""
+    name, schema = shape
     answer_format: dict[str, Any] = {"type": "json_object"}
     if form.takes_schema:
-        schema = {"name": shape.name, "strict": True, "schema": shape.schema}
-        answer_format = {"type": "json_schema", "json_schema": schema}
+        contract = {"name": name, "strict": True, "schema": schema}
+        answer_format = {"type": "json_schema", "json_schema": contract}
     else:
-        instructions = f"{instructions}\n\n{_IN_WORDS}{json.dumps(shape.schema)}"
+        instructions = f"{instructions}\n\n{_IN_WORDS}{json.dumps(schema)}"
     return msgspec.json.encode(
         {
             "model": model,
@@ -136,7 +117,6 @@ def question_request(
 
 
 def expected_text(expected: Any) -> str:
-    """Returns an expected answer, which is text or JSON, as the judge reads it."""
     return _cut(expected if isinstance(expected, str) else json.dumps(expected, ensure_ascii=False), _MAX_CHARACTERS)
 
 
@@ -147,7 +127,7 @@ def _lines(criteria: Iterable[Criterion]) -> Iterator[str]:
 
 
 def read_grades(content: Any, criteria: Iterable[Criterion] = CRITERIA) -> dict[str, Grade]:
-    """Returns the grades by criterion from the content of the judge's message. Raises UnreadableGradesError."""
+    """Raises UnreadableGradesError."""
     given = read_answer(content, _decode)
     missing = [criterion.name for criterion in criteria if criterion.name not in given]
     if missing:
@@ -156,7 +136,7 @@ def read_grades(content: Any, criteria: Iterable[Criterion] = CRITERIA) -> dict[
 
 
 def read_answer(content: Any, decode: Callable[[str], T]) -> T:
-    """Decodes the JSON in the content of the judge's message. Raises UnreadableGradesError."""
+    """Raises UnreadableGradesError."""
     if not isinstance(content, str) or not content.strip():
         raise UnreadableGradesError("the judge said nothing")
     said = _without_thoughts(content.strip())
@@ -171,8 +151,8 @@ def read_answer(content: Any, decode: Callable[[str], T]) -> T:
 
 
 def _without_thoughts(text: str) -> str:
-    """Returns what follows the thoughts, which servers without a parser for them leave before the answer. Their first
-    tag may be missing: many chat templates write it themselves."""
+    """Drops the thoughts that servers without a parser leave before the answer. Their first tag may be missing: many
+    chat templates write it themselves."""
     if text.startswith(("{", "`")):
         return text
     before, found, after = text.partition(_END_OF_THOUGHTS)
@@ -193,7 +173,6 @@ def _grade(criterion: Criterion, given: _JudgedCriterion) -> Grade:
 
 
 def reason_text(reason: str) -> str:
-    """Returns a judge's reason as it is stored."""
     return reason.replace("\x00", "").strip()[:_MAX_REASON_CHARACTERS]
 
 
@@ -218,7 +197,6 @@ def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the strict schema of an object that has all `properties`, in their order, and no others."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -228,7 +206,7 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conversation_of(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Returns the text and tool calls of each message; the latest messages of a conversation that is too long."""
+    """The text and tool calls of each message; only the latest messages of a long conversation."""
     excerpts: list[dict[str, Any]] = []
     left = _MAX_CHARACTERS
     for message in reversed([message for message in messages if isinstance(message, dict)]):
@@ -241,7 +219,7 @@ def conversation_of(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def excerpt_of(message: Mapping[str, Any], limit: int = _MAX_CHARACTERS) -> dict[str, str]:
-    """Returns the text and the tool calls of a message; of longer ones the start and the end."""
+    """The text and the tool calls of a message; only the start and the end of long ones."""
     excerpt = {"content": _cut(_text(message.get("content") or message.get("refusal")), limit)}
     if message.get("tool_calls"):
         excerpt["tool_calls"] = _cut(json.dumps(message["tool_calls"], ensure_ascii=False), limit)
@@ -249,7 +227,6 @@ def excerpt_of(message: Mapping[str, Any], limit: int = _MAX_CHARACTERS) -> dict
 
 
 def _text(content: Any) -> str:
-    """Returns the text of a message's content; parts of other types appear as their type's name."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -261,7 +238,6 @@ def _text(content: Any) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Returns the start and the end of a text that is too long."""
     if len(text) <= limit:
         return text
     half = max(limit // 2, 0)

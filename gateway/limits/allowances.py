@@ -1,5 +1,8 @@
-"""What a worker may admit without asking Redis: of the limits of each subject with much traffic it leases as much as
-the requests of the next tenth of a second need (docs/limits.md, "Leased ahead"; scripts/allowances.lua)."""
+"""What a worker may admit without asking Redis.
+
+For each subject with much traffic it leases what the next tenth of a second needs (docs/limits.md, "Leased ahead";
+scripts/allowances.lua).
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,6 @@ _NO_CLAIM = Claim("", "", "", 0, 0, 0)
 
 
 class Report(NamedTuple):
-    """An allowance in a command, in the order of batch.lua. `kept` is what the worker goes on taking."""
-
     subject: int
     name: str
     id: str
@@ -46,9 +47,11 @@ class Report(NamedTuple):
 
 
 class Allowance:
-    """What a worker has leased of the limits of one subject in one minute. `open` are the requests taken from it of
-    which Redis does not know, `ended` those among them that have ended; `is_reported` is True while a command that
-    tells Redis is under way, `is_urgent` if the next one may not wait."""
+    """What a worker has leased of one subject's limits in one minute.
+
+    `open` are requests taken from it that Redis does not know yet, `ended` those of them that have ended. `is_reported`
+    is True while a command that tells Redis is under way, `is_urgent` if the next one may not wait.
+    """
 
     __slots__ = (
         "_admission",
@@ -79,7 +82,6 @@ class Allowance:
     )
 
     def __init__(self, applied: AppliedLimits, minute: int, ids: Iterator[str], horizon: float, now: float) -> None:
-        """`horizon` is the number of seconds of traffic to lease ahead, `now` the time of the loop."""
         self.applied = applied
         self._minute = minute
         self._ids = ids
@@ -97,7 +99,6 @@ class Allowance:
         self._begin()
 
     def _begin(self) -> None:
-        """Begins with nothing, under an id that Redis does not know."""
         self._id = next(self._ids)
         self._name = ""
         self._requests = self._tokens = self._cost = 0
@@ -106,18 +107,15 @@ class Allowance:
 
     @property
     def is_idle(self) -> bool:
-        """True if Redis has nothing of it, has to be told nothing, and is to grant nothing soon."""
         has_nothing = not (self.is_reported or self._name or self.open or self.ended)
         return has_nothing and (self._is_over or self._rate.is_low)
 
     @property
     def _is_over(self) -> bool:
-        """True if other limits apply from now on."""
         return self.is_retired or self.applied.is_replaced
 
     @property
     def is_due(self) -> bool:
-        """True if Redis has to be told of it before long."""
         return bool(self._name or self.ended) and not self.is_reported
 
     @property
@@ -130,19 +128,15 @@ class Allowance:
 
     @property
     def month_is_spent(self) -> bool:
-        """True if the project's budget of the month is used up."""
         return self._admission.month_is_spent
 
     def lends(self, claim: Claim) -> bool:
-        """Returns whether the claim may still be taken from it."""
         return claim.arrived_us // MINUTE_US == self._minute and not self._is_over
 
     def note(self, claim: Claim) -> None:
-        """Counts a request for which Redis was asked in the rate of the subject."""
         self._rate.add(claim)
 
     def take(self, claim: Claim, name: str) -> Admission | None:
-        """Admits a request under the name of a reservation; None if Redis has to be asked."""
         tokens = self._tokens - claim.tokens if self._has_tokens else 0
         cost = self._cost - claim.cost if self._has_budgets else 0
         if self._requests < 1 or tokens < 0 or cost < 0 or claim.arrived_us < self._since_us:
@@ -168,7 +162,6 @@ class Allowance:
         )
 
     def take_back(self, reservation: Reservation) -> None:
-        """Undoes `take` in the same turn of the loop: nothing has learned of the request yet."""
         claim = reservation.claim
         self.open.pop(reservation.name, None)
         self._requests += 1
@@ -178,39 +171,38 @@ class Allowance:
         self._rate.remove(claim)
 
     def end(self, settlement: Settlement, *, at_once: bool) -> None:
-        """Notes that a request that was taken has ended. `at_once` is True if Redis has to be told without delay."""
         is_untold = self.open.pop(settlement.reservation.name, None) is not None
         (self.ended if is_untold else self._late).append(settlement)
         self.is_urgent = self.is_urgent or at_once
 
     def retire(self) -> None:
-        """Lends nothing any more, and returns what is left with the next command: other limits apply from now on, or
-        another allowance."""
         self.is_retired = True
 
     def give_back(self) -> None:
-        """Returns what is left with the next command."""
         self._returns = True
 
     def told(self) -> tuple[list[str], list[Settlement]]:
-        """Returns the reservations of the requests taken that are still open, and what the others have used: the
-        command that is about to leave tells them. The open ones belong to the allowance until it has been answered: a
-        cluster that moves the project's keys runs a settlement too early otherwise."""
+        """Returns the open requests' reservations and the ended requests' use, for the command that is about to leave.
+
+        Open requests stay with the allowance until the command is answered: otherwise a cluster that moves the
+        project's keys could run a settlement too early.
+        """
         self._told.update(self.open)
         names, ended = list(self.open), self.ended
         self.open, self.ended, self.is_urgent = {}, [], False
         return names, ended
 
     def release(self) -> list[Settlement]:
-        """Leaves the requests of which Redis was told to their own reservations; returns those that have ended."""
         for reservation in self._told.values():
             reservation.allowance = None
         late, self._told, self._late = self._late, {}, []
         return late
 
     def report(self, limits: BatchLimits, now: float, now_us: int) -> Report | None:
-        """Returns what to tell Redis, and None if it has nothing of the allowance and is to grant nothing. `now` is the
-        time of the loop. The requests that have been taken come separately (`told`)."""
+        """Returns what to tell Redis; None if Redis holds nothing of the allowance and has nothing to grant.
+
+        `now` is the event loop's time. The requests taken come separately (`told`).
+        """
         rate = self._rate
         rate.measure(now, self._horizon)
         target = 0 if self._is_over or self._returns else rate.ahead
@@ -247,8 +239,6 @@ class Allowance:
         return self._report
 
     def granted(self, count: int, counts: Sequence[int], known: KnownSpends) -> None:
-        """Adds what Redis has granted. `counts` are requests and tokens of each counter, this worker's part
-        included."""
         report, self._report = self._report, None
         self.is_reported = False
         if report is None:
@@ -263,16 +253,16 @@ class Allowance:
         self._admission = answer_to(Reservation(_NO_CLAIM, "", self.applied), "", counts, month_is_spent=spent)
 
     def forget(self) -> list[Settlement]:
-        """Gives up what is left, because Redis does not know the allowance any more or failed to answer; what it may
-        still have expires. Returns the ended requests: settled by reservations that Redis does not have, they put their
-        spends in doubt."""
+        """Gives up the rest, because Redis no longer knows the allowance or failed to answer; leases in Redis expire.
+
+        Returns the ended requests. Redis has no reservation for them, so settling them puts their spends in doubt.
+        """
         self.is_reported, self._report = False, None
         _, ended = self.told()
         self._begin()
         return [*ended, *self.release()]
 
     def _affordable(self, requests: int, tokens_each: int, cost_each: int) -> int:
-        """Returns for how many of the requests the tokens and the cost suffice that are left."""
         if tokens_each:
             requests = min(requests, self._tokens // tokens_each)
         if cost_each:
@@ -281,10 +271,7 @@ class Allowance:
 
 
 class Allowances:
-    """The allowances of a worker, by project."""
-
     def __init__(self, horizon: float) -> None:
-        """`horizon` is the number of seconds of traffic to lease ahead; with 0 Redis is asked for each request."""
         self._horizon = horizon
         worker = secrets.token_hex(8)
         self._ids = (f"{ALLOWANCE_PREFIX}{worker}-{number}" for number in count())
@@ -296,7 +283,6 @@ class Allowances:
         return self._of_limits.get(applied)
 
     def note(self, applied: AppliedLimits, claim: Claim) -> None:
-        """Notes a request for which Redis is asked."""
         found = self._of_limits.get(applied)
         if found is not None:
             found.note(claim)
@@ -314,7 +300,6 @@ class Allowances:
             of_project.append(made)
 
     def to_report(self, project: str) -> list[Allowance]:
-        """Returns the allowances of a project of which no command is under way, without those of little traffic."""
         found = self._of_project.get(project)
         if found is None:
             return []
@@ -327,7 +312,6 @@ class Allowances:
         return [allowance for allowance in found if not allowance.is_reported]
 
     def remove(self, project: str) -> list[Allowance]:
-        """Removes and returns the allowances of a project."""
         found = self._of_project.pop(project, [])
         for allowance in found:
             del self._of_limits[allowance.applied]
@@ -338,15 +322,12 @@ class Allowances:
         return self._of_project.get(project, ())
 
     def patience(self, project: str) -> float:
-        """Returns how many times longer than usual Redis may wait to be told (`OpenBatches.waiting`); 0.0 if there is
-        nothing to tell."""
         return min((allowance.patience for allowance in self.of(project) if allowance.is_due), default=0.0)
 
     def projects(self) -> list[str]:
         return list(self._of_project)
 
     def retire(self, project: str) -> None:
-        """Returns everything of a project, for which other limits apply from now on."""
         for allowance in self.of(project):
             allowance.retire()
 
@@ -355,7 +336,6 @@ class Allowances:
             self.retire(project)
 
     def give_back(self, project: str, limit: str) -> bool:
-        """Returns with the next command what is left of one limit, named by its key; False if there is nothing."""
         found = False
         for allowance in self.of(project):
             if (allowance.has_left or allowance.is_reported) and limit in allowance.applied.numbers:

@@ -1,4 +1,4 @@
-"""One command to Redis for many requests of a project: it costs little more than a command for one request."""
+"""One Redis command for many requests of a project costs little more than a command for one request."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class PendingAdmission(msgspec.Struct):
-    """A request that waits for its admission. `answer` is the refusing limit or empty, then requests and tokens of the
-    minute for each counter."""
+    """`answer` is the refusing limit or empty, then requests and tokens of the minute for each counter."""
 
     reservation: Reservation
     answer: asyncio.Future[Sequence[Any]]
 
 
 class Ledger(Protocol):
-    """The receiver of a batch's answers. `waits` says whether admissions wait for the request log where a budget's
-    spend is unknown; `lease_ms` is the milliseconds of a lease."""
+    """Receives a batch's answers.
+
+    `waits` says whether admissions wait for the request log if a budget's spend is unknown; `lease_ms` is the length of
+    a lease in milliseconds.
+    """
 
     lease_ms: int
 
@@ -62,8 +64,10 @@ class Ledger(Protocol):
 
 
 class Batch(Command):
-    """Collects admissions and settlements of one project until it is sent. A failure of one request does not affect the
-    others. Settlements are not awaited."""
+    """Collects admissions and settlements of one project until it is sent. Settlements are not awaited.
+
+    A failure of one request does not affect the others.
+    """
 
     __slots__ = (
         "_admissions",
@@ -90,8 +94,6 @@ class Batch(Command):
         self._requested: tuple[list[int], list[str], list[int]] = [], [], []
 
     def admit(self, reservation: Reservation) -> asyncio.Future[Sequence[Any]]:
-        """Adds an admission. The future fails with RedisAwayError, or with redis.ResponseError when Redis refuses the
-        script."""
         answer: asyncio.Future[Sequence[Any]] = self._loop.create_future()
         self._admissions.append(PendingAdmission(reservation, answer))
         subjects, names, tokens = self._requested
@@ -108,7 +110,6 @@ class Batch(Command):
             self._ledger.close_batch(self.project, self)
 
     def _settle(self, settlement: Settlement, source: int) -> None:
-        """Adds a settlement; `source` is the number of the allowance that the request was taken from, else 0."""
         self._settlements.append(settlement)
         reservation, tokens, cost = settlement.reservation, settlement.tokens, settlement.cost
         claim = reservation.claim
@@ -121,7 +122,6 @@ class Batch(Command):
         sources.append(source)
 
     def _report(self) -> tuple[list[Report], tuple[list[int], list[str]]]:
-        """Adds what the allowances of the project have to tell; returns them and the requests taken that are open."""
         reports: list[Report] = []
         numbers: list[int] = []
         names: list[str] = []
@@ -188,7 +188,6 @@ class Batch(Command):
             self._ledger.settle(pending.reservation, 0, 0)
 
     def _count_all(self, doubted: Sequence[Any]) -> None:
-        """Counts settlements where a spend is in doubt; certain spends are taken from the standing."""
         for settled, found in zip(self._settlements, doubted, strict=True):
             if isinstance(found, redis.ResponseError):
                 self._fail(settled, found)
@@ -196,8 +195,6 @@ class Batch(Command):
                 self._count(settled, found)
 
     def _count(self, settled: Settlement, doubted: int) -> None:
-        """Adds a settlement's cost to the spends that Redis counted. The bits of `doubted` name those that it did not
-        count."""
         for place, budget in enumerate(settled.reservation.applied.budgets):
             if not doubted >> place & 1:
                 self._limits.known_of(budget.scope).spent += settled.cost

@@ -1,5 +1,3 @@
-"""The limits of one batch in the form of batch.lua: each limit once, and the subjects to which the same ones apply."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,8 +10,6 @@ from gateway.limits.terms import Budget, Counter, Places
 
 
 class BatchLimits:
-    """Numbers the limits of a batch as they come. `spends` has a row for each budget."""
-
     __slots__ = (
         "_admitting",
         "_budgets",
@@ -38,12 +34,10 @@ class BatchLimits:
         self.spends: list[tuple[Scope, KnownSpend]] = []
 
     def of_settlement(self, applied: AppliedLimits) -> int:
-        """Returns the number of the subject."""
         return self._numbers.get(applied) or self._add(applied)
 
     def of_admission(self, applied: AppliedLimits) -> int:
-        """Returns the number of the subject. Its limits replace those of the same name that came with a settlement,
-        which may be from before a change."""
+        """Returns the subject's number. Its limits replace those of a settlement, which may be older than a change."""
         found = self._admitting.get(applied)
         if found is None:
             found = self._admitting[applied] = self.of_settlement(applied)
@@ -58,7 +52,6 @@ class BatchLimits:
         return found
 
     def note_near(self, near: Sequence[int]) -> None:
-        """Notes for the admitted subjects whether they are `near`, as numbers, to a limit."""
         for applied, number in self._admitting.items():
             applied.is_near = number in near
 
@@ -70,7 +63,6 @@ class BatchLimits:
         return 2 * len(self._counters) + len(self._places) + 2 * len(self._budgets)
 
     def packed(self) -> tuple[list[bytes], tuple[Any, ...]]:
-        """Returns the keys, packed for each limit, and the arguments."""
         keys = [counter.packed for counter in self._counters]
         keys += [places.packed for places in self._places]
         keys += [budget.scope.packed for budget in self._budgets]
@@ -92,7 +84,6 @@ class BatchLimits:
         return number
 
     def _begin(self, applied: AppliedLimits) -> int:
-        """Adds the first subject, whose limits have the same numbers in every batch that it begins."""
         self._counters, self._places = list(applied.counters), list(applied.places)
         self._budgets = list(applied.budgets)
         self.spends = [(budget.scope, self._known_of(budget.scope)) for budget in applied.budgets]

@@ -1,5 +1,7 @@
-"""One connection to Redis that many callers share. Commands that arrive while an answer is awaited leave in one write
-after it, so that more load shares a write. Answers are parsed where they arrive, without a task or a stream.
+"""One Redis connection that many callers share.
+
+Commands that arrive while an answer is awaited leave together in the next write, so that writes get larger under load.
+Answers are parsed where they arrive, without a task or a stream.
 
 This client is hand-made because redis-py costs several times the script's own time per command: with it, all limits add
 8 to 15 % CPU per request (docs/performance.md, "What limits cost"; goal 20 %). It may go when `python -m
@@ -30,13 +32,15 @@ _NOT_PRIMARY = {"READONLY": "it is a replica", "MASTERDOWN": "it is a replica", 
 
 
 class RedisAwayError(Exception):
-    """Redis does not answer in time, or there is no connection."""
+    pass
 
 
 class Command:
-    """A script to run for a project, with its packed arguments in `data`. Either `answered` or `failed` is called once,
-    in the order of sending. `sent_at` is set by the channel, `redirects` counts the nodes of a cluster that sent the
-    command elsewhere."""
+    """A script to run for a project, with its packed arguments in `data`.
+
+    Either `answered` or `failed` is called once, in the order of sending. The channel sets `sent_at`; `redirects`
+    counts the cluster nodes that sent the command elsewhere.
+    """
 
     __slots__ = ("data", "project", "redirects", "script", "sent_at")
 
@@ -48,8 +52,7 @@ class Command:
         self.redirects = 0
 
     def complete(self, run_id: str) -> None:
-        """Called just before the command is sent to the server that was started under this id: `data` does not change
-        any more."""
+        """Called just before sending to the server whose start has this id; `data` does not change after this."""
 
     def answered(self, answer: Any) -> None:
         raise NotImplementedError
@@ -59,9 +62,6 @@ class Command:
 
 
 class AwaitedCommand(Command):
-    """A command whose `answer` is the script's result; the future fails with RedisAwayError, or with
-    redis.ResponseError when the script fails."""
-
     __slots__ = ("answer",)
 
     def __init__(self, project: str, script: Script, data: bytes, loop: asyncio.AbstractEventLoop) -> None:
@@ -79,24 +79,22 @@ class AwaitedCommand(Command):
 
 
 class PlainCommand(Command):
-    """A command without arguments whose answer means nothing."""
-
     __slots__ = ()
 
     def __init__(self, name: str) -> None:
         super().__init__("", NO_SCRIPT, b"*1\r\n" + packed((name,)))
 
-    def answered(self, answer: Any) -> None:
-        """Does nothing: that there is an answer is all."""
+    def answered(self, answer: Any) -> None: ...
 
-    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
-        """Does nothing: the channel has noticed."""
+    def failed(self, error: RedisAwayError | redis.ResponseError) -> None: ...
 
 
 class Channel(asyncio.Protocol):
-    """Takes over a transport on which no answer is outstanding. `on_lost` is called once with the reason for the end of
-    the connection and whether commands fail for it, before they do. `on_redirected` is called with a command that a
-    node of a cluster did not run, and with its error, and sees to the command from then on."""
+    """Takes over a transport without outstanding answers.
+
+    `on_lost` is called once, before commands fail, with the reason and with whether commands will fail. `on_redirected`
+    takes over a command that a cluster node did not run, with the node's error.
+    """
 
     def __init__(
         self,
@@ -107,8 +105,6 @@ class Channel(asyncio.Protocol):
         on_lost: Callable[[str, bool], None],
         on_redirected: Callable[[Command, str], None] | None = None,
     ) -> None:
-        """`run_id` is the id of one start of the server, `timeout` the number of seconds without an answer after which
-        Redis counts as away."""
         self._transport = transport
         self._run_id = run_id
         self._on_redirected = on_redirected
@@ -132,7 +128,6 @@ class Channel(asyncio.Protocol):
             self._timer = self._loop.call_later(self._timeout, self._check)
 
     async def answered(self) -> None:
-        """Returns when no command waits for an answer, or the connection is lost."""
         if self._waiting or self._outbox:
             self._idle = self._idle or self._loop.create_future()
             await asyncio.shield(self._idle)
@@ -196,7 +191,6 @@ class Channel(asyncio.Protocol):
             command.failed(error)
 
     def _check(self) -> None:
-        """Checks the command that has waited longest; one timer serves all commands."""
         timer, self._timer = self._timer, None
         commands = self._waiting or self._outbox
         if not commands:

@@ -1,5 +1,3 @@
-"""A request's claim on the limits that apply to it, and its reservation while it is in flight."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,17 +27,15 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lender(Protocol):
-    """What a worker has leased of the limits of requests (`gateway.limits.allowances`)."""
-
-    def end(self, settlement: Settlement, *, at_once: bool) -> None:
-        """Notes that a request that was taken from it has ended. `at_once` is True if Redis has to be told without
-        delay."""
-        ...
+    def end(self, settlement: Settlement, *, at_once: bool) -> None: ...
 
 
 class Reservation(msgspec.Struct):
-    """An admitted claim with the limits that apply to it. `name` is the reservation in Redis, empty when Redis was
-    away. `allowance` is the one that it was taken from, until Redis has been told."""
+    """An admitted claim and its limits.
+
+    `name` is the reservation in Redis, empty if Redis was down. `allowance` is the one it was taken from, until Redis
+    has been told.
+    """
 
     claim: Claim
     name: str
@@ -51,20 +47,18 @@ class Reservation(msgspec.Struct):
 
 
 class Settlement(msgspec.Struct):
-    """What a request has used in the end."""
-
     reservation: Reservation
     tokens: int
     cost: int
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """The answer to a claim. `refused_by` is empty or the name of a limit: `requests`, `tokens`, `month` or `session`
-    of the project, behind `team_`, `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
+    """The answer to a claim. `refused_by` is empty or a limit's name: `requests`, `tokens`, `month` or `session` of the
+    project; behind `team_`, `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
 
-    `requests` and `tokens` are those of the minute, this request included when it was admitted, of the limit that
-    leaves least; None without such a limit. `month_is_spent` says that the project's budget of the month is used up,
-    reservations left out.
+    `requests` and `tokens` of the minute are those of the limit with the least left, including this request if
+    admitted; None without such a limit. `month_is_spent`: the project's monthly budget is exhausted, not counting
+    reservations.
     """
 
     refused_by: str
@@ -79,7 +73,6 @@ class Admission(msgspec.Struct, frozen=True):
 def answer_to(
     reservation: Reservation, refused_by: str, counts: Sequence[int], *, month_is_spent: bool = False
 ) -> Admission:
-    """Returns the answer; `counts` are requests and tokens of each counter that applies."""
     requests = requests_limit = tokens = tokens_limit = None
     for place, counter in enumerate(reservation.applied.counters):
         limit, used = counter.requests_limit, counts[2 * place]

@@ -1,5 +1,8 @@
-"""One connection to each primary of a cluster. All keys of a project are in one slot, so that a command goes to one of
-them; which one, `core.redis.cluster_map` reads from the nodes, and nodes answer that do not hold a slot any more."""
+"""One connection to each primary of a cluster.
+
+All keys of a project are in one slot, so each command goes to one primary. `core.redis.cluster_map` reads the map from
+the nodes; a node that no longer holds a slot says so.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,6 @@ _MAX_PROJECTS = 4096
 
 
 class ClusterConnection(Connection):
-    """The connections of one worker to the primaries of a cluster."""
-
     def __init__(self, url: str, *, timeout: float, on_return: Callable[[], None]) -> None:
         self._url = url
         self._timeout = timeout
@@ -71,7 +72,6 @@ class ClusterConnection(Connection):
             await server.answered()
 
     def leave(self, reason: str) -> None:
-        """Reads the map again: each node tells by itself that it is no primary any more."""
         self._outdated.set()
 
     async def close(self) -> None:
@@ -86,8 +86,7 @@ class ClusterConnection(Connection):
         await self._map.close()
 
     async def _follow(self) -> None:
-        """Keeps the map of the cluster, which is read again when a node says that it is outdated, while a primary is
-        away, and from time to time."""
+        """Re-reads the cluster's map when a node says it is outdated, while a primary is down, and periodically."""
         while True:
             self._outdated.clear()
             try:
@@ -134,8 +133,8 @@ class ClusterConnection(Connection):
         return found
 
     def _redirect(self, asked: Node, command: Command, error: str) -> None:
-        """Sees to a command that a node did not run
-        (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Redirection and resharding")."""
+        """Follows the redirections of https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/,
+        "Redirection and resharding"."""
         kind, *where = error.split(" ")
         command.redirects += 1
         if kind == "CLUSTERDOWN" or command.redirects > _MAX_REDIRECTS:
@@ -162,7 +161,6 @@ class ClusterConnection(Connection):
         watch(task)
 
     async def _send_to(self, command: Command, node: Node | None, *, by_asking: bool) -> None:
-        """Sends a command to the node that has been named, or, without one, a little later to the one that holds it."""
         try:
             if node is None:
                 await asyncio.sleep(_TRY_AGAIN_SECONDS)

@@ -1,5 +1,3 @@
-"""Connects the limiter to the Redis that an address names."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,9 +9,11 @@ from gateway.limits.server import PrimaryConnection
 
 
 def connect(url: str, *, timeout: float, on_return: Callable[[], None]) -> Connection:
-    """Returns a connection that is made within the running loop and again whenever it is lost. `timeout` is the number
-    of seconds without an answer after which Redis counts as away; `on_return` is called after each connect, the first
-    included, and in a cluster for each of its primaries."""
+    """Returns a connection that is made in the running event loop and remade whenever it is lost.
+
+    After `timeout` seconds without an answer Redis counts as down. `on_return` is called after each connect, including
+    the first; in a cluster, for each primary.
+    """
     if parse(url).mode is Mode.CLUSTER:
         return ClusterConnection(url, timeout=timeout, on_return=on_return)
     return PrimaryConnection(url, timeout=timeout, on_return=on_return)

@@ -1,5 +1,3 @@
-"""Reads a project's current use for display: from Redis, and from the request log where Redis does not know it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,16 +29,18 @@ from gateway.limits.keys import (
 from gateway.limits.units import from_units
 
 _TIMEOUT_SECONDS = 1.0
-# The request log gets records within five seconds while the shipper and the store work.
-_MAX_LAG_SECONDS = 5.0
+# The request log gets records within five seconds while the shipper and the store work, a busy machine apart.
+_MAX_LAG_SECONDS = 10.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """The spend of a month or a session: `spent_usd` of requests that ended, `reserved_usd` of those in flight.
-    `is_certain` is True if Redis knows all of it, or the request log was queried, and no record of this host has been
-    on its way to the log for long."""
+    """The spend of a month or session: `spent_usd` by ended requests, `reserved_usd` by requests in flight.
+
+    `is_certain` is True if Redis knows all of it, or if the request log was queried and none of this host's records has
+    been on its way to the log for long.
+    """
 
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -49,15 +49,17 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class MinuteRates:
-    """The use of one minute, without what workers have leased ahead; tokens of requests in flight are estimates. A
-    figure is None where Redis counts nothing or is away."""
+    """The use of one minute, without what workers have leased ahead. Tokens of requests in flight are estimates.
+
+    A figure is None if Redis counts nothing or is down.
+    """
 
     requests: int | None
     tokens: int | None
 
 
 class Figures:
-    """Reads for one page or answer. `is_away` is set once Redis did not answer; Redis is not queried again."""
+    """Reads for one page or answer. After Redis fails once, `is_away` is set and Redis is not queried again."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -65,15 +67,13 @@ class Figures:
         self._run_ids: dict[str, str] = {}
 
     def month(self, project_id: UUID, month: str) -> Spend:
-        """Returns a month's spend. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
-        log knows it."""
+        """Raises AnalyticsUnavailableError or AnalyticsLimitError if neither Redis nor the log knows the spend."""
         start, end = month_limits(month)
         until = max(start, min(end, datetime.now(UTC)))
         scope = Scope(str(project_id), month=month)
         return self._spend(scope, lambda: project_spend(project_id, start, until))
 
     def session(self, project_id: UUID, session_id: str) -> Spend:
-        """Returns a session's spend. Raises the same errors as `month`."""
         scope = Scope(str(project_id), session_id=session_id)
         now = datetime.now(UTC)
         return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
@@ -81,12 +81,10 @@ class Figures:
     def caller_month(
         self, project_id: UUID, month: str, *, key_id: int = 0, user_id: str = "", team_id: int = 0
     ) -> Spend:
-        """Returns what a team, a key or a user has spent in a month. Raises the same errors as `month`."""
         scope = Scope(str(project_id), month=month, key_id=key_id, user_id=user_id, team_id=team_id)
         return self._caller_spend(scope, month_limits(month))
 
     def caller_total(self, project_id: UUID, *, key_id: int = 0, team_id: int = 0) -> Spend:
-        """Returns what a team or a key has spent since it exists. Raises the same errors as `month`."""
         return self._caller_spend(Scope(str(project_id), key_id=key_id, team_id=team_id), (_EPOCH, NEVER))
 
     def _caller_spend(self, scope: Scope, limits: tuple[datetime, datetime]) -> Spend:
@@ -102,12 +100,10 @@ class Figures:
         return self._spend(scope, of_log)
 
     def open_requests(self, project_id: UUID, caller: str) -> int | None:
-        """Returns the number of a caller's requests under way; None when Redis is away."""
         found = self._of_requests(open_key(str(project_id), caller))
         return None if found is None else len(found)
 
     def minute(self, project_id: UUID, minute: int, caller: str = "") -> MinuteRates:
-        """Returns the rates of the project, or those of a caller (`keys.caller_part`)."""
         project = str(project_id)
         keys = [key(project, minute, caller) for key in (requests_key, tokens_key)]
         found = self._ask(lambda client: (client.hgetall(leased_key(project)), client.mget(keys)))
@@ -142,12 +138,13 @@ class Figures:
         return oldest_unshipped_seconds(settings.SPOOL_DIR) <= _MAX_LAG_SECONDS
 
     def _reserved(self, scope: Scope) -> int:
-        """Returns the units reserved by requests."""
         return sum(int(name.split(b"|")[1]) for name in self._of_requests(scope.reservations) or ())
 
     def _of_requests(self, key: str) -> list[bytes] | None:
-        """Returns the reservations of requests; None when Redis is away. What workers have leased ahead is left out,
-        and so are expired reservations, which stay in Redis until the next admission."""
+        """Returns requests' reservations; None if Redis is down.
+
+        Omits what workers have leased ahead, and expired reservations, which stay in Redis until the next admission.
+        """
         names = self._ask(lambda client: client.zrangebyscore(key, time() * 1000, "+inf"))
         if names is None:
             return None
@@ -162,7 +159,6 @@ class Figures:
         return self._run_ids[scope.project]
 
     def _ask(self, ask: Callable[[redis.Redis], Any]) -> Any:
-        """Returns what `ask` does; None when Redis does not answer."""
         if self.is_away:
             return None
         try:

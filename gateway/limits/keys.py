@@ -1,5 +1,7 @@
-"""The names of Redis keys. All keys of a project have one hash tag, so that a cluster keeps them on one node. The
-`reservations` of a scope are sorted by their expiry."""
+"""The names of Redis keys. A project's keys share a hash tag, so that a cluster keeps them on one node.
+
+The `reservations` of a scope are sorted by expiry.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,12 @@ ALLOWANCE_PREFIX = "allowance:"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An entity with a spend: the month `month` (YYYY-MM) of the project, of a team, an API key or an end user; with an
-    empty `month` a session, or a team or an API key for as long as it exists. `spend` and `reservations` are its keys,
-    `packed` is both in the form of a command."""
+    """An entity with a spend.
+
+    With a `month` (YYYY-MM): the project, a team, an API key or an end user in that month. With an empty `month`: a
+    session, or a team or API key in its lifetime. `spend` and `reservations` are its keys, `packed` is both in the form
+    of a command.
+    """
 
     project: str
     month: str = ""
@@ -52,12 +57,10 @@ class Scope:
 
 
 def _digest(text: str) -> str:
-    """Returns a digest in place of a text that clients choose."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def caller_part(key_id: int = 0, user_id: str = "", team_id: int = 0) -> str:
-    """Returns the part of a name in Redis that belongs to a team, an API key or an end user; empty for the project."""
     if team_id:
         return f"team:{team_id}:"
     if key_id:
@@ -71,7 +74,6 @@ def session_scope(project: str, session_id: str) -> Scope:
 
 
 def month_of(arrived_us: int) -> str:
-    """Returns the UTC month of a Unix time in microseconds."""
     return _month_of_hour(arrived_us // _HOUR_US)
 
 
@@ -81,7 +83,6 @@ def _month_of_hour(hour: int) -> str:
 
 
 def month_limits(month: str) -> tuple[datetime, datetime]:
-    """Returns the beginning of a month (YYYY-MM) and that of the next."""
     start = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return start, (start + timedelta(days=32)).replace(day=1)
 
@@ -91,12 +92,10 @@ def minute_of(arrived_us: int) -> int:
 
 
 def seconds_left(arrived_us: int) -> int:
-    """Returns the seconds until the end of the request's minute, rounded up."""
     return -(-(MINUTE_US - arrived_us % MINUTE_US) // 1_000_000)
 
 
 def requests_key(project: str, minute: int, caller: str = "") -> str:
-    """Returns the key of a minute's requests; `caller` comes from `caller_part`."""
     return f"svc:limits:{{{project}}}:{caller}requests:{minute}"
 
 
@@ -105,10 +104,8 @@ def tokens_key(project: str, minute: int, caller: str = "") -> str:
 
 
 def leased_key(project: str) -> str:
-    """Returns the key of what workers have leased of the minutes and not used yet."""
     return f"svc:limits:{{{project}}}:leased"
 
 
 def open_key(project: str, caller: str) -> str:
-    """Returns the key of a caller's open requests."""
     return f"svc:limits:{{{project}}}:{caller}open"

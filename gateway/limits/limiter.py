@@ -42,9 +42,11 @@ OnDoubt = Callable[[Scope, int], None]
 
 
 class Doubt(NamedTuple):
-    """The doubt about a scope's spend, which concerns requests that arrived before `since_us`, in microseconds.
-    `since_us` is None when the log is not to be queried: another worker queries it, or nothing `is_unsure`. `last_us`
-    is the latest arrival among the requests that are counted after it."""
+    """The doubt about a scope's spend, for requests that arrived before `since_us`, in microseconds.
+
+    `since_us` is None if the log need not be queried: another worker queries it, or nothing `is_unsure`. `last_us` is
+    the latest arrival among the requests that are counted after it.
+    """
 
     since_us: int | None
     last_us: int
@@ -52,9 +54,12 @@ class Doubt(NamedTuple):
 
 
 class Limiter:
-    """The limiter of one worker. `on_doubt` is called with each scope whose spend has to be looked up in the request
-    log, and the time up to which, in microseconds. `timeout` is in seconds until Redis counts as away; `log_timeout` is
-    the seconds that an admission may wait for the log to supply an unknown spend."""
+    """The limiter of one worker.
+
+    `on_doubt` is called with each scope whose spend has to be looked up in the request log, and the time up to which,
+    in microseconds. After `timeout` seconds Redis counts as down; an admission waits at most `log_timeout` seconds for
+    the log to supply an unknown spend.
+    """
 
     def __init__(
         self,
@@ -87,12 +92,13 @@ class Limiter:
 
     @property
     def is_connected(self) -> bool:
-        """True if Redis decides about admissions; otherwise this worker's own figures do."""
         return self._redis.is_open
 
     async def tried(self) -> None:
-        """Returns when Redis was reached or found to be away. An earlier admission uses this worker's own figures, and
-        a worker that has just started has none."""
+        """Returns when Redis was reached or found to be down.
+
+        Earlier admissions use this worker's own counts, and a new worker has none.
+        """
         await self._redis.tried()
 
     @property
@@ -100,7 +106,6 @@ class Limiter:
         return self._loop.time() >= self._paused_until
 
     async def close(self) -> None:
-        """Sends the settlements that wait, and returns when Redis has answered them or is away."""
         self._allowances.retire_all()
         # A command that is under way already leaves the rest to another.
         for _ in range(2):
@@ -115,34 +120,28 @@ class Limiter:
         await self._redis.close()
 
     def admit_at_once(self, limits: ProjectLimits, claim: Claim) -> Admission | None:
-        """Admits a claim from what this worker has leased of the limits; None if Redis has to be asked."""
         allowance = self.find_leased(limits, claim)
         return None if allowance is None else self.take(allowance, claim)
 
     def find_leased(self, limits: ProjectLimits, claim: Claim) -> Allowance | None:
-        """Returns what this worker leases of the limits of the claim, as long as it `lends`; None where it does not."""
         return self._allowances.find(self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller))
 
     def take(self, allowance: Allowance, claim: Claim) -> Admission | None:
-        """Admits a claim from an allowance that `lends`; None if Redis has to be asked."""
         admission = allowance.take(claim, _name_of(claim))
         if admission is not None and admission.reservation is not None:
             self._reservations[admission.reservation.name] = admission.reservation
         return admission
 
     def take_back(self, reservation: Reservation) -> None:
-        """Undoes an admission at once in the same turn of the loop, as if the request had not come."""
         self._reservations.pop(reservation.name, None)
         allowance = self._allowances.find(reservation.applied)
         if allowance is not None:
             allowance.take_back(reservation)
 
     async def admit(self, limits: ProjectLimits, claim: Claim) -> Admission:
-        """Counts the claim in every limit that applies to it if it fits into all, else in none; returns the answer."""
         return self.admit_at_once(limits, claim) or await self.ask(limits, claim)
 
     async def ask(self, limits: ProjectLimits, claim: Claim) -> Admission:
-        """Does what `admit` does, without what has been leased."""
         admission = await self._ask(limits, claim)
         if admission.refused_by:
             applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
@@ -184,17 +183,14 @@ class Limiter:
         return answer_to(reservation, "", counts, month_is_spent=spent)
 
     def log_is_away(self) -> None:
-        """Pauses the waiting of admissions for the request log, which does not answer."""
         if self._log_timeout:
             self._paused_until = self._loop.time() + _PAUSE_SECONDS
 
     def log_answers(self) -> None:
-        """Lets admissions wait for the request log again, which has answered."""
         if self._log_timeout:
             self._paused_until = self._loop.time()
 
     async def _wait_for_scopes(self, scopes: list[Scope]) -> None:
-        """Returns when the request log has been queried for all scopes, or the wait has timed out."""
         for scope in scopes:
             if scope not in self._log_waits:
                 task = self._log_waits[scope] = self._loop.create_task(
@@ -220,8 +216,10 @@ class Limiter:
         del self._log_waits[scope]
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
-        """Replaces a reservation by the request's actual tokens and units of cost, without waiting. Where
-        limits have plenty of room, Redis may get it a little later (`open_batches`)."""
+        """Replaces a reservation by the actual tokens and units of cost, without waiting.
+
+        If limits have plenty of room, Redis may be told a little later (`open_batches`).
+        """
         self._reservations.pop(reservation.name, None)
         if not reservation.name:
             self._local.settle(reservation, tokens, cost)
@@ -245,13 +243,14 @@ class Limiter:
             batch.settle(reservation, tokens, cost)
 
     def charge(self, limits: ProjectLimits, claim: Claim, cost: int) -> None:
-        """Adds units of cost to the budgets that apply to the claim, without waiting. It refuses nothing: the cost has
-        come about already, without a reservation."""
+        """Adds units of cost to the claim's budgets, without waiting.
+
+        Nothing is refused: the cost has already arisen, without a reservation.
+        """
         applied = self._minute_limits_of(limits, claim).applied(claim.session_id, claim.caller)
         self.settle(Reservation(claim, "", applied.of_budgets()), 0, cost)
 
     async def since(self, scope: Scope) -> Doubt:
-        """Returns the doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
         keys = [scope.spend, scope.reservations]
         since, standing, last = await self._redis.run(scope.project, scripts.SINCE, keys, arguments)
@@ -260,8 +259,10 @@ class Limiter:
         return Doubt(int(since) if since else None, int(last), bool(unsure))
 
     async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
-        """Raises the spend in Redis to the request log's for requests before `since_us`. Returns False when it is too
-        early or too late for that. Raises RedisAwayError."""
+        """Raises the spend in Redis to the request log's, for requests before `since_us`.
+
+        Returns False if it is too early or too late for that. Raises RedisAwayError.
+        """
         arguments = [since_us, spent, int(final), time_ns() // 1000]
         keys = [scope.spend, scope.reservations]
         done, standing = await self._redis.run(scope.project, scripts.RAISE, keys, arguments)
@@ -272,7 +273,6 @@ class Limiter:
         return self._known.of(scope)
 
     def learn(self, scope: Scope, known: KnownSpend, standing: Sequence[Any], *, notify: bool = True) -> None:
-        """Updates a scope's known spend from Redis's answer (scripts/spend.lua)."""
         base, after, unsure, since = standing
         spent = int(base) + int(after)
         if not unsure:
@@ -289,7 +289,7 @@ class Limiter:
         return self._allowances.to_report(project)
 
     def granted(self, project: str, allowances: Sequence[Allowance], answers: Sequence[int]) -> None:
-        """Updates allowances from Redis's answer: for each the requests granted, then the counts of its counters."""
+        """`answers` holds, for each allowance, the requests granted and then the counts of its counters."""
         at, is_urgent = 0, False
         for allowance in allowances:
             end = at + 1 + 2 * len(allowance.applied.counters)
@@ -310,7 +310,6 @@ class Limiter:
                 self._batches.waiting(project, patience)
 
     def forget_allowances(self, project: str) -> None:
-        """Gives up what was leased, because a command has failed."""
         for allowance in self._allowances.remove(project):
             self._settle_all(allowance.forget())
 
@@ -319,7 +318,6 @@ class Limiter:
             self.settle(settled.reservation, settled.tokens, settled.cost)
 
     def _leave(self, project: str) -> None:
-        """Sends what the project's allowances have to tell."""
         with suppress(RedisAwayError):
             self._batches.leaving(project)
 
@@ -332,8 +330,10 @@ class Limiter:
         self._settle_alone(settled.reservation, settled.tokens, settled.cost)
 
     def _note_refusal(self, error: redis.RedisError) -> None:
-        """Logs that Redis answers but refuses writes: it is out of memory, or read-only. A replica is left, because the
-        address may lead to the new primary."""
+        """Logs that Redis refuses writes: it is out of memory or read-only.
+
+        A replica is left, because the address may now lead to the new primary.
+        """
         if "READONLY" in str(error):
             self._redis.leave("it is a replica")
             return
@@ -342,7 +342,6 @@ class Limiter:
         self._refusing = True
 
     def _note_accepted(self) -> None:
-        """Logs that Redis accepts writes again, and has the refused settlements looked up."""
         self._refusing = False
         logger.warning("redis.accepts")
         self._returned()
@@ -386,7 +385,6 @@ class Limiter:
             self.learn(scope, self._known.of(scope), answer.result())
 
     async def _renew(self) -> None:
-        """Renews the leases of open reservations; most requests end long before theirs does."""
         while True:
             await asyncio.sleep(self.lease_ms / 3000)
             by_key: dict[tuple[str, str], list[str]] = {}
@@ -402,13 +400,14 @@ class Limiter:
 
 
 def _name_of(claim: Claim) -> str:
-    """Returns the name of the claim's reservation."""
     return f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}"
 
 
 def _may_wait(reservation: Reservation, tokens: int, cost: int) -> bool:
-    """Returns whether a settlement may come later, because its limits were far from full: the twofold of all
-    reservations fitted in (scripts/near.lua), so that this request had its place whatever was settled of the others."""
+    """Returns whether a settlement may wait: at admission the limits had room for twice all reservations.
+
+    So this request had its place, however the others were settled (scripts/near.lua).
+    """
     claim = reservation.claim
     is_moderate = tokens <= 2 * claim.tokens and cost <= 2 * claim.cost
     return is_moderate and not reservation.applied.is_near and bool(reservation.name)

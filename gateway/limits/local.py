@@ -1,4 +1,4 @@
-"""Limits within one worker while Redis is away: its share of the rates, and the last known spend."""
+"""Limits within one worker while Redis is down: its share of the rates, and the last known spend."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _MAX_SCOPES = 20_000
 
 
 class KnownSpend:
-    """The spend of one scope in units. `doubted` is the time since which the spend is in doubt, in Redis's notation;
-    empty for a certain spend."""
+    """The spend of one scope in units. It is in doubt since `doubted`, a time in Redis's notation or empty."""
 
     __slots__ = ("doubted", "spent")
 
@@ -24,8 +23,6 @@ class KnownSpend:
 
 
 class KnownSpends:
-    """The known spends of the scopes that were used most recently."""
-
     def __init__(self) -> None:
         self._by_key: OrderedDict[str, KnownSpend] = OrderedDict()
 
@@ -51,7 +48,7 @@ class _Minute:
 
 
 class LocalLimits:
-    """Counts in this worker's memory only. `workers` of them together admit at most what the rates allow."""
+    """Counts in this worker's memory only. Together, `workers` of them admit at most what the rates allow."""
 
     def __init__(self, known: KnownSpends, workers: int) -> None:
         self._known = known
@@ -61,7 +58,6 @@ class LocalLimits:
         self._open: dict[str, int] = {}
 
     def admit(self, reservation: Reservation) -> Admission:
-        """Admits a request with the reservation that Redis would have held; the name is cleared on admission."""
         claim, applied = reservation.claim, reservation.applied
         minutes = [self._minute(counter) for counter in applied.counters]
         refused = self._refused_by_rate(applied, claim, minutes) or self._refused_by_budget(applied, claim.cost)
@@ -80,19 +76,16 @@ class LocalLimits:
         return answer_to(reservation, "", _counts(minutes), month_is_spent=spent)
 
     def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
-        """Settles a request. A reservation with a name was admitted by Redis, and is in no figure of this worker
-        yet."""
+        """A reservation with a name was admitted by Redis, and is in no count of this worker yet."""
         if not reservation.name:
             self._give_back(reservation, tokens)
         for scope in reservation.scopes():
             self._known.of(scope).spent += cost if reservation.name else cost - reservation.claim.cost
 
     def forget(self) -> None:
-        """Drops the minute's counts, because Redis counts again."""
         self._minutes.clear()
 
     def _give_back(self, reservation: Reservation, tokens: int) -> None:
-        """Corrects the tokens of the minute, and frees the places."""
         claim = reservation.claim
         for counter in reservation.applied.counters:
             minute = self._minutes.get(counter.holder)

@@ -1,5 +1,7 @@
-"""The limits that apply to requests of one project in one minute: the project's, the session's, the team's, the API
-key's and the end user's. They are put together once for all requests to which the same limits apply."""
+"""The limits of requests of one project in one minute: of the project, session, team, API key and end user.
+
+They are built once for all requests that share the same limits.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,6 @@ _MAX_SUBJECTS = 20_000
 
 
 class _Holder(msgspec.Struct, frozen=True, eq=False):
-    """The limits of one team, key or user."""
-
     limits: CallerLimits
     counter: Counter | None
     places: Places | None
@@ -39,7 +39,7 @@ class _Holder(msgspec.Struct, frozen=True, eq=False):
 
 
 class Caller(msgspec.Struct, frozen=True, gc=False):
-    """The team, the API key and the end user of a request as far as they have limits: 0 and empty without."""
+    """The team, API key and end user of a request if they have limits; 0 or empty otherwise."""
 
     key_id: int = 0
     key_limits: CallerLimits | None = None
@@ -58,11 +58,13 @@ NO_CALLER = Caller()
 
 
 class AppliedLimits:
-    """All limits that apply to a request, in the order in which they are looked at. `month` is the project's budget of
-    the month, None without one. `is_settled` is True if the end of a request changes a figure, `is_near` unless plenty
-    was left of all limits at the latest admission. `numbers` and `subject` number these limits in a batch that begins
-    with them (scripts/batch.lua). `is_replaced` is True once others apply in their place. `asked` counts the
-    requests for which this worker had to ask Redis, until it leases of them."""
+    """All limits of a request, in the order in which they are checked.
+
+    `month` is the project's monthly budget or None. `is_settled`: the end of a request changes a count. `is_near`:
+    False if the latest admission left plenty of all limits. `is_replaced`: others apply in their place. `asked` counts
+    requests for which Redis was asked, until the worker leases. `numbers` and `subject` number these limits in a batch
+    that begins with them (scripts/batch.lua).
+    """
 
     __slots__ = (
         "asked",
@@ -106,7 +108,6 @@ class AppliedLimits:
         self.subject = [*counters.values()], of_tokens, [*places.values()], [*budgets.values()]
 
     def key_of(self, limit: str) -> str:
-        """Returns the key in `numbers` of the limit that refuses by this name."""
         for counter in self.counters:
             if limit in (f"{counter.wire[0]}requests", f"{counter.wire[0]}tokens"):
                 return counter.requests
@@ -116,7 +117,6 @@ class AppliedLimits:
         return next((budget.scope.spend for budget in self.budgets if budget.name == limit), "")
 
     def of_budgets(self) -> AppliedLimits:
-        """Returns the budgets alone, for a cost that comes without a request of its own."""
         found = AppliedLimits(None, None, None, caller=self.caller)
         found.month, found.budgets, found.is_settled = self.month, self.budgets, bool(self.budgets)
         found.numbers = {budget.scope.spend: number for number, budget in enumerate(self.budgets, 1)}
@@ -125,8 +125,6 @@ class AppliedLimits:
 
 
 class MinuteLimits:
-    """A project's limits in one minute, and those of its teams, keys, users and sessions that had requests in it."""
-
     def __init__(self, limits: ProjectLimits, project: str, minute: int) -> None:
         self.limits = limits
         self.minute = minute
@@ -146,7 +144,6 @@ class MinuteLimits:
         self._holders: dict[str, _Holder] = {}
 
     def applied(self, session_id: str, caller: Caller) -> AppliedLimits:
-        """Returns the limits of a request; an empty `session_id` has no budget."""
         if self.limits.session_budget_usd is None:
             session_id = ""
         if caller is NO_CALLER and not session_id:
@@ -179,7 +176,6 @@ class MinuteLimits:
     def _holder(
         self, name: str, limits: CallerLimits, *, key_id: int = 0, user_id: str = "", team_id: int = 0
     ) -> _Holder:
-        """Returns the limits of a team, a key or a user; `name` begins the names of their refusals."""
         caller = caller_part(key_id, user_id, team_id)
         found = self._holders.get(caller)
         if found is not None and found.limits is limits:
@@ -208,7 +204,6 @@ def _present(found: Iterable[T | None]) -> tuple[T, ...]:
 
 
 def _are_same(one: Caller, other: Caller) -> bool:
-    """Returns whether the limits are the same objects: a change replaces them by others."""
     return (
         one.key_limits is other.key_limits
         and one.user_limits is other.user_limits

@@ -1,5 +1,8 @@
-"""The batches of a worker that still take requests. Those with an admission are sent in the same turn of the loop;
-settlements that nobody waits for stay until the next admission of their project, which takes them along."""
+"""A worker's batches that still take requests.
+
+A batch with an admission is sent in the same turn of the event loop. Settlements wait for their project's next
+admission.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,6 @@ _TIMER_SECONDS = 0.001
 
 
 class OpenBatches:
-    """One batch at most for each project. `new_batch` makes an empty one."""
-
     def __init__(self, connection: Connection, new_batch: Callable[[str], Batch]) -> None:
         self._connection = connection
         self._new_batch = new_batch
@@ -37,8 +38,6 @@ class OpenBatches:
         self._fires_at = 0.0
 
     def leaving(self, project: str) -> Batch:
-        """Returns the batch that is sent in this turn of the loop, or as soon as the connection is free. Raises
-        RedisAwayError, after the settlements that waited have failed."""
         batch = self._open.get(project)
         if batch is not None and project not in self._waiting:
             return batch
@@ -48,8 +47,10 @@ class OpenBatches:
         return batch
 
     def waiting(self, project: str, patience: float = 1.0) -> Batch:
-        """Returns the batch that is sent with the next admission, or after MAX_WAIT_SECONDS times `patience`. Raises
-        RedisAwayError."""
+        """Returns the batch that is sent with the next admission, or after MAX_WAIT_SECONDS times `patience`.
+
+        Raises RedisAwayError.
+        """
         batch = self._open.get(project)
         if batch is None:
             if not self._connection.reaches(project):
@@ -65,7 +66,6 @@ class OpenBatches:
         return batch
 
     def close(self, project: str, batch: Batch) -> None:
-        """Stops adding requests to `batch`, which is full, sent, or has failed."""
         if self._open.get(project) is not batch:
             return
         if project in self._waiting:
@@ -74,7 +74,6 @@ class OpenBatches:
         self._open.pop(project, None)
 
     def send_all(self) -> None:
-        """Sends what waits, because the worker ends."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -92,7 +91,6 @@ class OpenBatches:
             raise
 
     def _send_overdue(self) -> None:
-        """Sends what has waited long enough; one timer serves all batches."""
         self._timer = None
         now, times = self._loop.time() + _TIMER_SECONDS, self._times
         while times and times[0][0] <= now:
@@ -104,7 +102,6 @@ class OpenBatches:
             self._set_timer(times[0][0])
 
     def _set_timer(self, due: float) -> None:
-        """Makes the timer fire at `due` unless it does so earlier."""
         if self._timer is None or due < self._fires_at:
             if self._timer is not None:
                 self._timer.cancel()

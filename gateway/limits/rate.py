@@ -1,5 +1,3 @@
-"""How fast requests to the same limits follow each other."""
-
 from __future__ import annotations
 
 from gateway.limits.claims import Claim
@@ -15,11 +13,12 @@ _MOST = 512
 
 
 class Rate:
-    """How many requests a subject had in the latest window, and how large they were.
+    """The number and size of a subject's requests in the latest window.
 
-    `ahead` is the number to lease for: the requests within the horizon, and where these are few, those within five
-    times of it, up to twice `_ENOUGH`; 0 where they come too slowly for that (`is_low`). `patience` is how many times
-    longer than the horizon that is. A command may wait as much longer, so that it concerns half of what was leased."""
+    `ahead` is the number to lease for: the requests within the horizon or, if these are few, within five times of it,
+    up to twice `_ENOUGH`; 0 if they come too slowly for that (`is_low`). `patience` is how many times longer than the
+    horizon that is. A command may wait as much longer, so that it concerns half of what was leased.
+    """
 
     __slots__ = ("_cost", "_requests", "_since", "_tokens", "ahead", "cost_each", "is_low", "patience", "tokens_each")
 

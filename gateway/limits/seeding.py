@@ -1,9 +1,9 @@
-"""Looks up in the request log the spend that Redis cannot know: after it was lost or away, and of workers that died.
+"""Looks up in the request log the spend that Redis cannot know: after Redis was lost or down, or a worker died.
 
 A scope is looked up at once, and again until every request that arrived before its `since` is certainly in the log. The
-log's sum can only raise the spend, so that an early lookup does no harm (scripts/spend.lua).
+log's sum can only raise the spend, so an early lookup does no harm (scripts/spend.lua).
 
-A host's clock may be set back: a request in the log with a time in the future, later than any counted request, arrived
+A host's clock may be set back: a logged request with a time in the future, later than any counted request, arrived
 before too.
 """
 
@@ -49,8 +49,10 @@ class Times(NamedTuple):
 
 
 class Seeder:
-    """Looks up doubtful spends. There is one in each worker; one worker at a time looks a scope up. Its times are
-    monotonic: a clock that is set neither delays a lookup nor makes one the last."""
+    """Looks up doubtful spends. Each worker has one; only one worker at a time looks up a scope.
+
+    Times are monotonic: setting the clock neither delays a lookup nor makes one the last.
+    """
 
     def __init__(self, settle_seconds: float) -> None:
         """`settle_seconds` is the longest time from a request's arrival until it is in the log."""
@@ -67,7 +69,7 @@ class Seeder:
         self._threads = ThreadPoolExecutor(_MAX_LOOKUPS, thread_name_prefix="gateway.seeding")
 
     def doubt(self, scope: Scope, since_us: int) -> None:
-        """Notes a doubt. The call is cheap, because every answer of Redis that has a doubt makes it."""
+        """Cheap, because it runs for every answer of Redis that has a doubt."""
         if self._since.get(scope) != since_us:
             self._since[scope] = since_us
             self._learned_at[scope] = monotonic()
@@ -75,7 +77,6 @@ class Seeder:
             self._has_work.set()
 
     async def run(self, limiter: Limiter) -> None:
-        """Looks spends up for as long as the worker lives. Raises what a lookup raises unexpectedly."""
         try:
             while True:
                 await self._wait()
@@ -174,8 +175,6 @@ class Seeder:
 
 
 def _groups(requested: Mapping[Scope, Times]) -> Iterable[Mapping[Scope, Times]]:
-    """Returns the scopes by the query that answers for them: the sessions, the teams, the keys or the users of a
-    project and a month together."""
     groups: dict[tuple[str, str, str], dict[Scope, Times]] = {}
     for scope, times in requested.items():
         groups.setdefault((scope.project, _kind_of(scope), scope.month), {})[scope] = times
@@ -193,9 +192,9 @@ def _kind_of(scope: Scope) -> str:
 
 
 def _spends(group: Mapping[Scope, Times]) -> dict[Scope, int]:
-    """Returns units of cost by scope, of the scopes of one group.
+    """Returns units of cost by scope.
 
-    The queries wait for a store that gives no sign of life, because a budget would be exceeded without them.
+    The queries also wait for a store that seems dead, because a budget would be exceeded without them.
     """
     first = next(iter(group))
     project, kind = UUID(first.project), _kind_of(first)
@@ -211,7 +210,6 @@ def _of_project(project: UUID, month: str, times: Times) -> int:
 
 
 def _of_group(project: UUID, kind: str, month: str, times: Mapping[Scope, Times]) -> dict[Scope, Decimal]:
-    """Returns the costs of sessions, teams, keys or users of a project, those of one month unless `month` is empty."""
     if kind == "session":
         sessions = {scope.session_id: scope for scope in times}
         until = {name: _time(times[scope].until_us) for name, scope in sessions.items()}

@@ -1,7 +1,8 @@
-"""One connection to a server of Redis for all requests of a worker, reopened for as long as the worker lives. redis-py
-connects (addresses, Sentinels, TLS, authentication); its own commands wait for one answer each, which costs several
-times the script's time, so commands go over a `channel`, which names the measured figure and the condition for its
-removal."""
+"""One connection to a Redis server for all requests of a worker, reopened for the worker's lifetime.
+
+redis-py connects (addresses, Sentinels, TLS, authentication). Its commands wait for one answer each, which costs
+several times the script's time, so commands go over a `channel`, whose docstring has the figures.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +26,6 @@ CONNECT_SECONDS = 1.0
 
 
 class ServerConnection(Connection):
-    """The connection to one server. `new_connection` makes redis-py's connections; `has_moved` says of one that is open
-    whether another server is the primary now."""
-
     def __init__(
         self,
         new_connection: Callable[[], Any],
@@ -38,8 +36,6 @@ class ServerConnection(Connection):
         on_return: Callable[[], None],
         on_redirected: Callable[[Command, str], None] | None = None,
     ) -> None:
-        """`outage` is that of the whole Redis; without one, this server's own. `on_redirected` is of nodes of a
-        cluster (`Channel`)."""
         self._new_connection = new_connection
         self._has_moved = has_moved
         self._timeout = timeout
@@ -132,8 +128,10 @@ class ServerConnection(Connection):
         self._outage.end()
 
     async def _until_lost(self) -> None:
-        """Returns when the connection is lost. Pings find that out, and keep proxies from closing it while it is
-        idle."""
+        """Returns when the connection is lost.
+
+        Pings detect the loss, and keep proxies from closing an idle connection.
+        """
         while self._channel is not None:
             try:
                 async with asyncio.timeout(settings.REDIS_PING_SECONDS):
@@ -144,7 +142,6 @@ class ServerConnection(Connection):
                 await self._look_for_primary()
 
     async def _look_for_primary(self) -> None:
-        """Leaves a primary that was cut off from the Sentinels, which have made another one."""
         if self._has_moved is None:
             return
         with suppress(*REDIS_ERRORS):
@@ -171,12 +168,11 @@ class ServerConnection(Connection):
 
 
 class _UnfitServer(redis.ConnectionError):
-    """The server that answers must not be used. The message says why."""
+    pass
 
 
 async def _about(connection: Any) -> dict[str, str]:
-    """Returns what the server says of itself: `run_id` is the id of one start, since a server that was started again
-    may have lost its latest writes."""
+    """`run_id` identifies one start of the server: a server that was restarted may have lost its latest writes."""
     await connection.send_command("INFO", check_health=False)
     try:
         info = await connection.read_response(disable_decoding=True)
@@ -187,8 +183,6 @@ async def _about(connection: Any) -> dict[str, str]:
 
 
 class PrimaryConnection(ServerConnection):
-    """The connection to the one server, or to the primary that Sentinels name."""
-
     def __init__(self, url: str, *, timeout: float, on_return: Callable[[], None]) -> None:
         self._primary = Primary(url, connect_seconds=CONNECT_SECONDS)
         super().__init__(

@@ -1,5 +1,7 @@
-"""The limits in the form of batch.lua: counters of a minute, concurrency limits and budgets, each with its place in
-Redis. One object stands for a limit in all requests of a minute."""
+"""The limits in the form of batch.lua: counters of a minute, concurrency limits and budgets.
+
+One object stands for a limit in all requests of a minute.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,7 @@ MONTH_TTL, SESSION_TTL, TOTAL_TTL = 3_456_000, 2_592_000, 34_560_000
 
 
 class Counter(msgspec.Struct, frozen=True, eq=False):
-    """The requests and tokens of a minute. `holder` identifies the counter in every minute, `wire` is its entry in a
-    batch."""
+    """Requests and tokens of a minute. `holder` identifies the counter across minutes; `wire` is its batch entry."""
 
     holder: str
     minute: int
@@ -29,8 +30,6 @@ class Counter(msgspec.Struct, frozen=True, eq=False):
 
 
 class Places(msgspec.Struct, frozen=True, eq=False):
-    """The places of requests at the same time."""
-
     key: str
     limit: int
     packed: bytes
@@ -38,8 +37,6 @@ class Places(msgspec.Struct, frozen=True, eq=False):
 
 
 class Budget(msgspec.Struct, frozen=True, eq=False):
-    """A budget of `units`. One that does not refuse only counts."""
-
     scope: Scope
     name: str
     units: int
@@ -50,7 +47,6 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
 def counter_of(
     project: str, minute: int, requests: int | None, tokens: int | None, *, name: str = "", caller: str = ""
 ) -> Counter | None:
-    """Returns the counter, or None without a limit. `name` begins the names of its refusals."""
     if requests is None and tokens is None:
         return None
     keys = requests_key(project, minute, caller), tokens_key(project, minute, caller)

@@ -9,15 +9,13 @@ MAX_UNITS = 2**63 - 1
 
 
 def to_units(amount: Decimal) -> int:
-    """Returns the units, rounded up, so that a reservation never covers less than its estimate. The maximum is 64
-    bits."""
+    """Rounds up, so that a reservation never covers less than its estimate. The maximum is 64 bits."""
     units = int(amount.scaleb(PLACES).to_integral_value(ROUND_CEILING))
     return units if units < MAX_UNITS else MAX_UNITS
 
 
 def recorded_units(cost: str) -> int:
-    """Returns the units of a recorded cost, which has all its decimal places, so that they are parsed without a
-    Decimal."""
+    """Parses a recorded cost without a Decimal: it always has all of its decimal places."""
     dollars, _, places = cost.partition(".")
     if len(places) != PLACES:
         return to_units(Decimal(cost))

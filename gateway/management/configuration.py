@@ -1,5 +1,3 @@
-"""What `apply` and `import_from` have in common: the plan is shown, confirmed and carried out."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +35,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @contextmanager
 def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
-    """Has what is wrong with a file told with its places, as a command's failure."""
     try:
         yield
     except InvalidConfigurationError as error:
@@ -50,7 +47,6 @@ def unchanged_on_failure(source: Source | None = None) -> Iterator[None]:
 
 
 def apply(command: BaseCommand, name: str, source: Source, projects: Projects, options: dict[str, Any]) -> None:
-    """Shows the plan for the projects and, unless the options say otherwise, carries it out."""
     only_shows, prune = options["plan"] or options["check"], bool(options.get("prune"))
     makes_keys = only_shows or options["new_keys"] is not None
     with unchanged_on_failure(source):
@@ -85,7 +81,7 @@ def _confirm(options: dict[str, Any]) -> None:
 
 @contextmanager
 def _keys_file(path: Path | None) -> Iterator[NewKeys]:
-    """Writes the keys that were made. No file is overwritten, and none left after a failure or without a key."""
+    """Writes the new keys. It overwrites no file, and leaves none after a failure or without a key."""
     if path is None:
         yield NewKeys()
         return

@@ -1,1 +1,1 @@
-"""The models of a project with what they cost, what they can, and how they do here (docs/models.md#catalog)."""
+"""A project's models with their prices, their abilities and the project's own figures (docs/models.md#catalog)."""

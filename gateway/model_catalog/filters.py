@@ -1,5 +1,3 @@
-"""Filters and sorts the models of the catalog, for the API and the page alike."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +20,11 @@ ABILITIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogFilter:
-    """`search` has words, each of which a model's or a provider's name has to contain; `abilities` has names of
-    ABILITIES, all of which the model has to have. Empty values are no filter."""
+    """`search`: words that a model's or provider's name must all contain. `abilities`: names of ABILITIES that the
+    model must all have.
+
+    Empty values filter nothing.
+    """
 
     search: str = ""
     provider: str = ""
@@ -31,19 +32,8 @@ class CatalogFilter:
     family: str = ""
 
 
-def tokens_per_second(offer: Offer) -> float | None:
-    """Returns the output tokens in a second of the whole time that requests took; None without any."""
-    row = offer.figures
-    return row.completion_tokens * 1000 / row.latency_sum_ms if row and row.latency_sum_ms else None
-
-
-def percentile(offer: Offer, place: int, *, first_token: bool = False) -> float | None:
-    """Returns the 50th, 95th or 99th percentile (place 0, 1, 2) in ms of the whole latency or of the time to the first
-    token; None without samples."""
-    row = offer.figures
-    if row is None or not (row.streamed if first_token else row.requests - row.batched):
-        return None
-    return (row.ttft_q if first_token else row.latency_q)[place]
+def _figure(name: str) -> Callable[[Offer], Figure]:
+    return lambda offer: getattr(offer.figures, name) if offer.requests else None
 
 
 # What lists can be sorted by; a minus before the name has the largest first.
@@ -56,23 +46,27 @@ SORTS: Mapping[str, Callable[[Offer], Figure]] = {
     "output_cost_per_1m": lambda offer: offer.price.output if offer.price else None,
     "cache_read_cost_per_1m": lambda offer: offer.price.cache_read if offer.price else None,
     "request_count": lambda offer: offer.requests or None,
-    "total_cost_usd": lambda offer: offer.figures.cost_usd if offer.figures else None,
-    "error_rate": lambda offer: offer.figures.errors / offer.requests if offer.figures and offer.requests else None,
-    "p50_latency_ms": lambda offer: percentile(offer, 0),
-    "p95_latency_ms": lambda offer: percentile(offer, 1),
-    "p50_ttft_ms": lambda offer: percentile(offer, 0, first_token=True),
-    "tokens_per_second": tokens_per_second,
+    **{
+        name: _figure(name)
+        for name in (
+            "total_cost_usd",
+            "error_rate",
+            "p50_latency_ms",
+            "p95_latency_ms",
+            "p50_ttft_ms",
+            "tokens_per_second",
+        )
+    },
 }
 
 
 def matching(offers: Sequence[Offer], given: CatalogFilter) -> list[Offer]:
-    """Returns the models that pass the filters, in their order."""
     words = given.search.lower().split()
     return [offer for offer in offers if _passes(offer, given, words)]
 
 
 def sorted_by(offers: Sequence[Offer], sort: str) -> list[Offer]:
-    """Returns the models by a name of SORTS, those without a value last; in their order for an empty one."""
+    """`sort` is a name of SORTS, or empty to keep the order. Models without a value come last."""
     figure = SORTS.get(sort.lstrip("-"))
     if figure is None:
         return list(offers)

@@ -1,6 +1,6 @@
-"""Finds the models that a project can call, those that it has called, and the known ones of other providers.
+"""Finds the models that a project can call or has called, and the known ones of other providers.
 
-Every figure of all models is read by one query; what a page does not show of them is not looked up.
+One query reads the figures of all models; what a page does not show is not looked up.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from analytics.parameters.ranges import TimeRange
-from analytics.queries.models import ModelRow, list_models
-from core.keys.services import KeyRecord
+from analytics.queries.groups import OfferFigures, list_models
+from analytics.queries.summed import nothing
+from core.keys.services import KeyRecord, key_record
 from core.models import ApiKey
 from core.rights.scopes import GATEWAY
+from core.wire.shown import seen_as
 from gateway.model_list.catalog import CallableModel, callable_models
 from gateway.protocol.wire import AUTO
 from gateway.selectors import project_settings
@@ -30,16 +32,15 @@ from integrations.registry import provider_title, providers
 from integrations.selectors import SANDBOX, price_mark, price_table
 
 _MAX_MODELS = 10_000
-_UNKNOWN = Capabilities()
+_UNKNOWN, _UNUSED = Capabilities(), nothing(OfferFigures, model="", provider="")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A model at one provider.
 
-    `name` is its name there and `family` the one that it has at every provider; a request sends `id`. Counts are of
-    tokens, None where they are not known. `figures` are those of the range, None without a request. `groups` are the
-    model groups that name it.
+    `name` is its name there, `family` its name at every provider, and `id` the one that requests send. Counts of tokens
+    are None if unknown. `figures` are those of the range; `groups` are the model groups that name it.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Offer:
     max_output_tokens: int | None
     abilities: Capabilities
     price: Price | None
-    figures: ModelRow | None
+    figures: OfferFigures
     groups: tuple[str, ...]
 
     @property
@@ -63,31 +64,28 @@ class Offer:
 
     @property
     def requests(self) -> int:
-        return self.figures.requests if self.figures else 0
+        return self.figures.request_count
 
 
 @dataclass(frozen=True, slots=True)
 class KeysOfModel:
-    """The API keys that may call a model: all of the project's, or those with these names."""
-
     all_keys: bool
     names: tuple[str, ...]
 
 
-Figures = Mapping[tuple[str, str], ModelRow]
+Figures = Mapping[tuple[str, str], OfferFigures]
 """The project's own figures of a range by provider and model."""
 
 _NONE: Figures = {}
 
 
 def read_figures(project_id: UUID, time_range: TimeRange) -> Figures:
-    """Returns the figures of all models that were called in the range. Raises the errors of the store."""
-    _, rows = list_models(project_id, time_range.start, time_range.end, limit=_MAX_MODELS, offset=0)
+    _, rows = list_models(time_range.of(project_id), row=OfferFigures, limit=_MAX_MODELS)
     return {(row.provider, row.model): row for row in rows if row.provider and row.model}
 
 
 class Catalog:
-    """The models of a project, read once; without `figures` no store of requests is asked."""
+    """The models of a project, read once. Without `figures` the request log is not queried."""
 
     def __init__(self, project_id: UUID, figures: Figures = _NONE) -> None:
         self._project_id = project_id
@@ -97,22 +95,22 @@ class Catalog:
         self._keys: tuple[tuple[str, KeyRecord], ...] | None = None
 
     def offers(self, *, with_others: bool = False) -> list[Offer]:
-        """Returns the models that can be called or were called in the range, the most used first. With the others, the
-        models come after them that are known of providers without a key in this project."""
+        """Returns the models that can be called or were called in the range, the most used first.
+
+        If `with_others`, known models of providers without a key in this project follow.
+        """
         found = {(offer.provider, offer.name): offer for offer in self._callable()}
         others = [*self._figures, *(self._others() if with_others else ())]
         found |= {place: self._known(*place) for place in others if place not in found}
         return sorted(found.values(), key=_most_used)
 
     def offers_of(self, family: str) -> list[Offer]:
-        """Returns the model of this name at every provider, those that can be called first."""
         found = {(offer.provider, offer.name): offer for offer in self._callable() if offer.family == family}
         others = (place for place in (*self._figures, *self._others()) if family_of(*place) == family)
         found |= {place: self._known(*place) for place in others if place not in found}
         return sorted(found.values(), key=lambda offer: (not offer.is_callable, offer.provider, offer.name))
 
     def keys_of(self, offer: Offer) -> KeysOfModel:
-        """Returns which of the project's keys may call the model at one of its provider's integrations."""
         if self._keys is None:
             self._keys = tuple(_gateway_keys(self._project_id))
         if not offer.is_callable:
@@ -138,25 +136,18 @@ class Catalog:
     def _offer(self, model: CallableModel) -> Offer:
         provider = model.provider
         name = model.full_id.removeprefix(f"{provider}/")
-        return Offer(
+        return seen_as(
+            Offer,
+            model,
             name=name,
             family=family_of(provider, name),
-            provider=provider,
-            id=model.id,
             title=model.name,
             is_callable=True,
-            owned_by=model.owned_by,
-            operations=model.operations,
-            context_window=model.context_window,
-            max_output_tokens=model.max_output_tokens,
-            abilities=model.abilities,
-            price=model.price,
-            figures=self._figures.get((provider, name)),
+            figures=self._figures.get((provider, name), _UNUSED),
             groups=self._groups_of(model.id, model.full_id),
         )
 
     def _known(self, provider: str, name: str) -> Offer:
-        """Returns a model that cannot be called now, by what the catalogs say about it."""
         known = capabilities_of(provider, name) or _UNKNOWN
         return Offer(
             name=name,
@@ -171,7 +162,7 @@ class Catalog:
             max_output_tokens=known.max_output_tokens,
             abilities=known,
             price=self._snapshot.price_of(provider, name),
-            figures=self._figures.get((provider, name)),
+            figures=self._figures.get((provider, name), _UNUSED),
             groups=self._groups_of(f"{provider}/{name}"),
         )
 
@@ -201,24 +192,15 @@ def _groups_by_model(snapshot: ProjectSnapshot) -> Mapping[str, list[str]]:
 
 
 def _gateway_keys(project_id: UUID) -> Iterable[tuple[str, KeyRecord]]:
-    """Yields the keys that can call models now, with their names."""
     rows = ApiKey.objects.for_project(project_id).filter(revoked_at=None).order_by("name", "pk")
     now = timezone.now()
-    for row in rows.only("name", "expires_at", "scopes", "allowed_models", "allowed_providers", "project_id"):
-        key = KeyRecord(
-            id=row.pk,
-            project_id=project_id,
-            key_hash="",
-            scopes=frozenset(row.scopes),
-            expires_at=row.expires_at,
-            allowed_models=tuple(row.allowed_models),
-            allowed_providers=tuple(row.allowed_providers),
-        )
+    for row in rows:
+        key = key_record(row)
         if GATEWAY in key.scopes and not key.expired(now):
             yield row.name, key
 
 
 @lru_cache(maxsize=1)
 def _prices(mark: tuple[object, ...]) -> PriceTable:
-    """Returns the prices for all projects, read again when `mark` says that one changed."""
+    """The prices are read again when `mark` changes, that is, when a price changed."""
     return price_table()

@@ -1,10 +1,8 @@
-"""The JSON of the model catalog."""
-
 from __future__ import annotations
 
 from typing import TypedDict
 
-from gateway.model_catalog.filters import percentile, tokens_per_second
+from core.wire.shown import shown_as
 from gateway.model_catalog.offers import KeysOfModel, Offer
 from gateway.model_list.forms import abilities_entry, prices_entry
 from gateway.protocol.completion_shapes import ModelPrices
@@ -38,28 +36,16 @@ class CatalogModel(TypedDict):
 
 
 def catalog_model(offer: Offer, keys: KeysOfModel) -> CatalogModel:
-    figures = offer.figures
-    return {
-        "model": offer.name,
-        "family": offer.family,
-        "title": offer.title,
-        "provider": offer.provider,
-        "provider_title": offer.provider_title,
-        "id": offer.id,
-        "callable": offer.is_callable,
-        "operations": list(offer.operations),
-        "context_window": offer.context_window,
-        "max_output_tokens": offer.max_output_tokens,
-        "abilities": abilities_entry(offer.abilities),
-        "prices": prices_entry(offer.price),
-        "request_count": offer.requests,
-        "error_rate": figures.errors / figures.requests if figures and figures.requests else None,
-        "total_cost_usd": float(figures.cost_usd) if figures else 0.0,
-        "p50_latency_ms": percentile(offer, 0),
-        "p95_latency_ms": percentile(offer, 1),
-        "p50_ttft_ms": percentile(offer, 0, first_token=True),
-        "tokens_per_second": tokens_per_second(offer),
-        "all_api_keys": keys.all_keys,
-        "api_keys": list(keys.names),
-        "model_groups": list(offer.groups),
-    }
+    return shown_as(
+        CatalogModel,
+        offer,
+        offer.figures,
+        model=offer.name,
+        callable=offer.is_callable,
+        operations=list(offer.operations),
+        abilities=abilities_entry(offer.abilities),
+        prices=prices_entry(offer.price),
+        all_api_keys=keys.all_keys,
+        api_keys=list(keys.names),
+        model_groups=list(offer.groups),
+    )

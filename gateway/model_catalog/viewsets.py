@@ -1,5 +1,3 @@
-"""The endpoint of the model catalog."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -8,11 +6,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.parameters.common import RANGE, RangeParameters
+from analytics.parameters.common import RANGE
 from analytics.parameters.ranges import parse_range
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.wire.pagination import Listing, listing_response, parse_page
+from core.wire.parameters import RangeParameters
 from gateway.model_catalog.filters import ABILITIES, SORTS, CatalogFilter, matching, sorted_by
 from gateway.model_catalog.offers import Catalog, read_figures
 from gateway.model_catalog.shapes import CatalogModel, catalog_model

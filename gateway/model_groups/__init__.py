@@ -1,1 +1,0 @@
-"""The management of model groups (docs/model-groups.md)."""

@@ -1,5 +1,3 @@
-"""Wire shapes of model groups."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,1 +1,1 @@
-"""The answer to `GET /models`: the models that a project can call now (docs/models.md)."""
+"""Answers `GET /models`: the models that a project can call now (docs/models.md)."""

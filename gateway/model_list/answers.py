@@ -1,4 +1,4 @@
-"""The answers to `GET /models` and `GET /models/{id}`, made once for each snapshot of a project."""
+"""The answers to `GET /models` and `GET /models/{id}`, made once per snapshot of a project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ ModelForm = Literal["openai", "anthropic", "gemini"]
 
 
 async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, form: ModelForm) -> bytes:
-    """Returns the JSON of the models that the key can call."""
     # Keys with the same patterns share an answer.
     form_of_key = f"{form} {key.allowed_models} {key.allowed_providers}" if key.is_restricted else form
     found: bytes | None = snapshot.model_lists.get(form_of_key)
@@ -44,8 +43,10 @@ async def models_answer(snapshot: ProjectSnapshot, key: KeyRecord, *, form: Mode
 async def model_answer(
     snapshot: ProjectSnapshot, key: KeyRecord, name: str, *, form: ModelForm, called: Candidate | None
 ) -> bytes:
-    """Returns the JSON of one model, by its id or by its name with the provider before it. A model that no list has is
-    the one that a request of this name calls, `called`. Raises ModelNotFoundError (404)."""
+    """`name` is an id, or a name with the provider before it. Raises ModelNotFoundError (404).
+
+    `called` is the model that a request of this name calls; it answers for a model that no list has.
+    """
     models = await _models(snapshot)
     model = models.get(name) or next((found for found in models.values() if found.full_id == name), None)
     if model is None and called is not None:
@@ -58,8 +59,10 @@ async def model_answer(
 
 
 def _is_permitted(snapshot: ProjectSnapshot, key: KeyRecord, model: CallableModel) -> bool:
-    """Returns whether the key may call the model, at any deployment that serves it. `auto` is offered to every key,
-    because requests decide what it stands for."""
+    """Returns whether the key may call the model at any deployment that serves it.
+
+    `auto` is offered to every key, because requests decide which model it stands for.
+    """
     if not key.is_restricted or model.id == AUTO:
         return True
     name = _bare(model)
@@ -68,12 +71,10 @@ def _is_permitted(snapshot: ProjectSnapshot, key: KeyRecord, model: CallableMode
 
 
 def _bare(model: CallableModel) -> str:
-    """Returns the model's name without the provider before it."""
     return model.full_id.removeprefix(f"{model.provider}/")
 
 
 async def _models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
-    """Returns the models by id."""
     if not snapshot.callable_models:
         snapshot.callable_models.update(await _in_thread(callable_models, snapshot))
     return snapshot.callable_models

@@ -21,9 +21,12 @@ _UNKNOWN = Capabilities()
 
 @dataclass(frozen=True, slots=True)
 class CallableModel:
-    """A model that the project can call by `id`; `full_id` is its name with the provider before it, by which it can
-    always be called. `prefix` is the supported prefix that `id` begins with. `created` is in seconds since 1970, 0
-    where it is not known; the counts are of tokens, None where neither the provider nor a catalog has them."""
+    """A model that the project can call by `id`.
+
+    `full_id` has the provider before the name and can always be called. `prefix` is the supported prefix that `id`
+    begins with. `created` is in seconds since 1970, 0 if unknown. Counts of tokens are None if neither the provider nor
+    a catalog has them.
+    """
 
     id: str
     full_id: str
@@ -40,8 +43,10 @@ class CallableModel:
 
 
 def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
-    """Returns the models by id, in alphabetical order after `auto` and the model groups, which are listed if they stand
-    for a model."""
+    """Returns the models by id, alphabetically after `auto` and the model groups.
+
+    These two are listed only if they stand for a model.
+    """
     enabled = snapshot.credentials
     priced: dict[str, list[str]] = {provider: [] for provider in enabled}
     for provider, name in snapshot.prices:
@@ -57,8 +62,6 @@ def callable_models(snapshot: ProjectSnapshot) -> dict[str, CallableModel]:
 
 
 def called_model(snapshot: ProjectSnapshot, called: Candidate) -> CallableModel | None:
-    """Returns a model that no list has, and that requests reach: names tell their providers, by prefixes that are no
-    names themselves."""
     row = prefix_of(called.upstream_model)
     if row is not None and row.prefix == called.upstream_model:
         return None
@@ -103,8 +106,11 @@ def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> 
 
 
 def _served(provider: str, model: str, operations: tuple[str, ...]) -> Iterator[str]:
-    """Yields the operations that the gateway serves with the model. Every provider answers conversations; another
-    operation, and a model that knows the Responses API alone, needs a provider that is called by it."""
+    """Yields the operations that the gateway serves with the model.
+
+    Every provider answers conversations. Another operation, or a model that only knows the Responses API, needs a
+    provider that is called by that operation.
+    """
     every = operations != RESPONSES_ONLY
     for operation in operations:
         if (every and operation in TEXT) or _is_spoken(provider, model, operation):
@@ -112,14 +118,11 @@ def _served(provider: str, model: str, operations: tuple[str, ...]) -> Iterator[
 
 
 def _is_spoken(provider: str, model: str, operation: str) -> bool:
-    """Returns whether the provider is called by the operation itself."""
     adapter = native_adapter(provider, operation)
     return adapter is not None and adapter.serves(model)
 
 
 def _names(snapshot: ProjectSnapshot) -> Iterator[CallableModel]:
-    """Yields `auto` and the model groups, each if a model that it stands for can be called. What they can do depends on
-    the model that a request gets."""
     for name in (AUTO, *snapshot.groups):
         models = list(snapshot.groups[name].weights) if name in snapshot.groups else snapshot.models_of(AUTO)
         found = [first for model in models for first in resolve(model, snapshot.credentials, snapshot.disabled)[:1]]

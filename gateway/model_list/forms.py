@@ -1,6 +1,8 @@
-"""The models in the forms that clients read: OpenAI's list (https://platform.openai.com/docs/api-reference/models) with
-fields of the gateway's own, Anthropic's (https://platform.claude.com/docs/en/api/models-list), and Google's
-(https://ai.google.dev/api/models)."""
+"""The models in the forms that clients read.
+
+OpenAI's list (https://platform.openai.com/docs/api-reference/models) has fields of the gateway's own. The others are
+Anthropic's (https://platform.claude.com/docs/en/api/models-list) and Google's (https://ai.google.dev/api/models).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from core.wire.shown import shown_as
 from gateway.model_list.catalog import CallableModel
 from gateway.protocol.completion_shapes import Model, ModelList, ModelPrefix, ModelPrices
 from integrations.capabilities.lookup import Capabilities
@@ -27,23 +30,11 @@ def openai_list(models: Collection[CallableModel], prefixes: list[ModelPrefix]) 
 
 
 def openai_model(model: CallableModel) -> Model:
-    return {
-        "id": model.id,
-        "object": "model",
-        "created": model.created,
-        "owned_by": model.owned_by,
-        "provider": model.provider,
-        "prefix": model.prefix,
-        "operations": list(model.operations),
-        "context_window": model.context_window,
-        "max_output_tokens": model.max_output_tokens,
-        "abilities": abilities_entry(model.abilities),
-        "prices": prices_entry(model.price),
-    }
+    abilities, prices = abilities_entry(model.abilities), prices_entry(model.price)
+    return shown_as(Model, model, object="model", abilities=abilities, prices=prices)
 
 
 def anthropic_list(models: Collection[CallableModel]) -> dict[str, Any]:
-    """Returns all models as one page."""
     data = [anthropic_model(model) for model in models if "messages" in model.operations]
     return {
         "data": data,
@@ -54,7 +45,7 @@ def anthropic_list(models: Collection[CallableModel]) -> dict[str, Any]:
 
 
 def anthropic_model(model: CallableModel) -> dict[str, Any]:
-    """Returns Anthropic's object, in which an unknown time is the beginning of 1970."""
+    """An unknown time becomes the beginning of 1970."""
     return {
         "type": "model",
         "id": model.id,
@@ -66,12 +57,10 @@ def anthropic_model(model: CallableModel) -> dict[str, Any]:
 
 
 def gemini_list(models: Collection[CallableModel]) -> dict[str, Any]:
-    """Returns all models as one page."""
     return {"models": [made for model in models if (made := gemini_model(model))["supportedGenerationMethods"]]}
 
 
 def gemini_model(model: CallableModel) -> dict[str, Any]:
-    """Returns Google's object, from which unknown counts are absent."""
     counts = {"inputTokenLimit": model.context_window, "outputTokenLimit": model.max_output_tokens}
     thinks = model.abilities.reasoning
     return {
@@ -87,7 +76,6 @@ def gemini_model(model: CallableModel) -> dict[str, Any]:
 
 
 def abilities_entry(known: Capabilities) -> dict[str, bool]:
-    """Returns the abilities by name, as far as they are known."""
     return {
         ABILITY_NAMES.get(name, name): able
         for name, able in asdict(known).items()

@@ -1,8 +1,8 @@
-"""The gateway in the OpenAPI document: a hook that adds its paths, and one that adds the bounds of their bodies.
+"""Adds the gateway's paths and the bounds of their bodies to the OpenAPI document.
 
-Channels serves these paths, so that the generator finds no view of them. Their bodies are generated from the types that
-the surfaces decode, or from those in `gateway.openapi.requests`: the gateway's own fields and those that it acts on.
-All other fields are the vendors', whose pages the document links.
+Channels serves these paths, so the generator finds no views. Bodies are generated from the types that the surfaces
+decode, or from those in `gateway.openapi.requests`: the gateway's own fields and those that it acts on. All other
+fields are the vendors', whose pages the document links.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from gateway.protocol.wire import MAX_FALLBACK_MODELS
 
 
 def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Adds the gateway's paths; a hook of the generator."""
     paths = result["paths"]
     for protocol in PROTOCOLS:
         paths[protocol.path] = {"post": described(protocol)}
@@ -33,7 +32,6 @@ def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def add_bounds(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Adds the bounds that the surfaces check after decoding; a hook that runs after the components are made."""
     schemas = result["components"]["schemas"]
     for component, field, least, most in BOUNDS:
         _bound(schemas[component]["properties"][field], {"minItems": least, "maxItems": most})

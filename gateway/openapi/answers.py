@@ -1,5 +1,4 @@
-"""The answers of client protocols other than chat completions, in the OpenAPI document. A provider that speaks the
-client's protocol may add fields."""
+"""Answers of client protocols other than chat completions. Providers that speak the protocol may add fields."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""The list of models in the OpenAPI document, in OpenAI's form or in Anthropic's."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The parts of the OpenAPI document that the gateway's operations share: headers, failures, credentials."""
-
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
@@ -27,7 +25,7 @@ FAILURES = {
     404: "`not_found_error`: `prompt_config_not_found`, or no enabled provider serves the model (`model_not_found`).",
     405: "`method_not_allowed`.",
     408: "`request_timeout`: the body did not arrive in time.",
-    409: "`conflict_error`: the prompt includes one that is not there any more (`prompt_include_broken`).",
+    409: "`conflict_error`: a prompt that this one includes no longer exists (`prompt_include_broken`).",
     413: "`message_too_large`: the body is larger than the gateway takes.",
     422: "`invalid_request_error`: a variable of the prompt is missing, unknown or of the wrong type.",
     429: "`rate_limit_error` or `budget_error`. `Retry-After` says when the limit's window ends.",
@@ -107,7 +105,6 @@ class GoogleErrorBody(TypedDict):
 
 
 def request_headers(*, prompts: bool) -> list[dict[str, Any]]:
-    """Returns the parameters of a request; `prompts` tells whether managed prompts apply to the operation."""
     named = {**(_PROMPT_HEADERS if prompts else {}), **_REQUEST_HEADERS}
     found = [optional_parameter(name, text) for name, text in named.items()]
     if prompts:

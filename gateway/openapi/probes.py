@@ -1,5 +1,3 @@
-"""The health checks in the OpenAPI document; they need no key."""
-
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
@@ -31,7 +29,6 @@ class Readiness(TypedDict):
 
 
 def probes() -> dict[str, Any]:
-    """Returns the OpenAPI paths of the health checks."""
     there = {"200": _answer("It is.", Health), **failures((405,), FAILURES)}
     alive = {"200": _answer("The worker is alive.", Health)}
     ready = {"200": _answer("It should.", Readiness), "503": _answer("It should not.", Readiness)}

@@ -1,5 +1,3 @@
-"""The calls that ask a model, one for each client protocol, in the OpenAPI document."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -50,13 +48,18 @@ from gateway.openapi.requests import (
 from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChunk
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX
 from gateway.protocol.wire import MAX_MESSAGES, ChatCompletionRequest
-from gateway.surfaces.completions.request import MAX_PROMPTS
-from gateway.surfaces.operations.embeddings import MAX_INPUTS, EmbeddingRequest
-from gateway.surfaces.operations.images import ImageRequest
-from gateway.surfaces.operations.moderations import ModerationRequest
-from gateway.surfaces.operations.rerank import MAX_DOCUMENTS, RerankRequest
-from gateway.surfaces.operations.speech import MEDIA_TYPES, SpeechRequest
-from gateway.surfaces.operations.transcriptions import FORMATS
+from gateway.surfaces.completions.surface import MAX_PROMPTS
+from gateway.surfaces.operations import (
+    MAX_DOCUMENTS,
+    MAX_INPUTS,
+    MEDIA_TYPES,
+    TRANSCRIPT_TYPES,
+    EmbeddingRequest,
+    ImageRequest,
+    ModerationRequest,
+    RerankRequest,
+    SpeechRequest,
+)
 
 _FORM = "multipart/form-data"
 _TEXT = "text/plain"
@@ -99,10 +102,12 @@ stream that breaks after output ends with `{"error": …}`."""
 
 @dataclass(frozen=True)
 class Protocol:
-    """POST of one client protocol. `vendor` is the page of the vendor's own API. `body` is the schema of its requests
-    and `answers` those of its whole answers by media type; each event of its streams has the schema `event`. `error` is
-    the shape of its errors, and `prompts` tells whether managed prompts apply. `variant` is a further path of the
-    operation."""
+    """POST of one client protocol.
+
+    `vendor` is the page of the vendor's own API. `body` is the schema of requests, `answers` those of whole answers by
+    media type, `event` that of each event of a stream, and `error` that of errors. `prompts` tells whether managed
+    prompts apply. `variant` is a further path of the operation.
+    """
 
     operation: Operation
     id: str
@@ -134,7 +139,7 @@ _TRANSCRIPTION_FORM: dict[str, Any] = {
         "file": {"type": "string", "format": "binary", "description": "The recording."},
         "model": {"type": "string", "minLength": 1},
         "prompt": {"type": "string", "description": "Guardrails read it."},
-        "response_format": {"type": "string", "enum": list(FORMATS), "default": "json"},
+        "response_format": {"type": "string", "enum": list(TRANSCRIPT_TYPES), "default": "json"},
         "user": {"type": "string"},
     },
     "required": ["file", "model"],
@@ -327,7 +332,6 @@ BOUNDS = (
 
 
 def _in_path(path: str) -> list[dict[str, Any]]:
-    """Returns the parameters that stand in the path: a model, or none, and with a stream its form."""
     if "{model}" not in path:
         return []
     named: dict[str, Any] = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -339,7 +343,6 @@ def _in_path(path: str) -> list[dict[str, Any]]:
 
 
 def described(protocol: Protocol) -> dict[str, Any]:
-    """Returns the operation."""
     content = {media_type: {"schema": schema} for media_type, schema in protocol.answers.items()}
     if protocol.event is not None:
         content[STREAM] = {"schema": {"type": "string"}, "x-event-schema": protocol.event}

@@ -1,5 +1,7 @@
-"""The bodies of client protocols whose surfaces decode no type, in the OpenAPI document. They name the gateway's own
-fields and those that it acts on; the others are the vendor's."""
+"""Request bodies of protocols whose surfaces decode no type.
+
+They name the gateway's own fields and those that it acts on; the others are the vendor's.
+"""
 
 from __future__ import annotations
 

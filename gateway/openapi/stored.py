@@ -1,4 +1,4 @@
-"""The paths of kept responses in the OpenAPI document. The gateway keeps none, which it says to whoever asks."""
+"""The paths of kept responses. The gateway keeps none, and its answers say so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Files and batches in the OpenAPI document. Their objects are the vendors' own, which may have further fields."""
-
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, NotRequired
@@ -93,8 +91,6 @@ class DeletedMessageBatch(TypedDict):
 
 
 class _Call(NamedTuple):
-    """An operation: `answer` is its schema by media type, `body` that of the request, `query` its parameters."""
-
     path: str
     method: str
     id: str
@@ -187,7 +183,6 @@ _OTHERWISE = {404: "`not_found_error`: the project has no such file or batch.", 
 
 
 def stored_objects() -> dict[str, dict[str, Any]]:
-    """Returns the operations by path and method."""
     paths: dict[str, dict[str, Any]] = {}
     for call in _CALLS:
         paths.setdefault(call.path, {})[call.method] = _described(call)

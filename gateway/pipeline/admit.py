@@ -36,7 +36,6 @@ Rates = Sequence[tuple[bytes, bytes]]
 def refusal(
     limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates
 ) -> RateLimitedError | BudgetExceededError:
-    """Returns the error; `refused_by` is that of an Admission, `rates` are the headers that report on rates."""
     prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")
     holder = _HOLDERS.get(prefix, "project")
     caller = claim.caller
@@ -86,15 +85,14 @@ def _over_budget(message: str, code: str, known: dict[str, str]) -> BudgetExceed
 
 
 def _dollars(amount: Decimal | None) -> str:
-    """Returns the amount without the zeros that the database appends."""
     return f"{(amount or Decimal(0)).normalize():f}"
 
 
 def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> Awaitable[None]:
     """Reserves the tokens and the cost of a request to which limits apply.
 
-    Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The attempts are known by now because
-    a reservation needs a price.
+    Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The reservation needs a price, so the
+    attempts must be known.
     """
     prompt = prompt_tokens(context)
     has_output = context.native is None or not is_native_only(context)
@@ -104,8 +102,6 @@ def admit(runtime: Runtime, context: RequestContext, state: RequestState, attemp
 
 
 def admit_free(runtime: Runtime, state: RequestState) -> Awaitable[None]:
-    """Counts a request that uses no tokens and costs nothing. Raises RateLimitedError, or BudgetExceededError where a
-    budget has been exceeded."""
     return _admitted(runtime, state, 0, 0)
 
 
@@ -122,6 +118,5 @@ async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: in
 
 
 def settle(limiter: Limiter, reservation: Reservation, record: RequestRecord) -> None:
-    """Replaces the reservation by the record's tokens and cost; a cost that is not known counts as zero."""
     cost = recorded_units(record.cost_usd) if record.cost_usd else 0
     limiter.settle(reservation, record.prompt_tokens + record.completion_tokens, cost)

@@ -1,5 +1,3 @@
-"""The response headers that report on a request: its provider and model, its prompt, its limits, its warnings."""
-
 from __future__ import annotations
 
 from gateway.pipeline.callers import caller_of, has_limits
@@ -13,7 +11,6 @@ _MAX_WARNING_CHARACTERS = 2000
 
 
 def served_by(state: RequestState) -> HeaderList:
-    """Returns the headers of an answer."""
     routing = state.routing
     served: HeaderList = [
         (headers.PROVIDER, routing.provider.encode()),
@@ -36,8 +33,11 @@ def served_by(state: RequestState) -> HeaderList:
 
 
 def error_headers(state: RequestState) -> HeaderList:
-    """Returns the headers of an answer that is an error with a status of its own. An error that a limit raises brings
-    the limits' headers itself, so they are added only for a request that was admitted, or that failed before that."""
+    """Returns the headers of an answer that is an error with a status of its own.
+
+    A limit's error brings the limits' headers itself, so they are added only if the request was admitted or failed
+    before that.
+    """
     found: HeaderList = [(headers.RETRY_COUNT, b"%d" % state.routing.retries)] if state.routing.failed else []
     if state.limits.reservation is not None:
         found += state.limits.headers
@@ -50,7 +50,7 @@ def error_headers(state: RequestState) -> HeaderList:
 
 
 def _prompt_served(state: RequestState) -> HeaderList:
-    """Returns the prompt's version and variant. Failures have them too: a failure may be the target version's fault."""
+    """Failures have these headers too: a failure may be the target version's fault."""
     prompt = state.prompt
     if not prompt.version:
         return []
@@ -63,7 +63,6 @@ def _warning(text: str) -> tuple[bytes, bytes]:
 
 
 def _is_unpriced(state: RequestState) -> bool:
-    """Returns whether no cost is known. A stream's headers leave before its provider may state the cost."""
     usage = state.answer.usage
     return state.routing.price is None and (usage is None or usage.stated_cost is None)
 

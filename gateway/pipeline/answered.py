@@ -1,5 +1,3 @@
-"""The model that answered, where its vendor chose it: a fallback of the vendor's own, or a router."""
-
 from __future__ import annotations
 
 import logging
@@ -12,9 +10,11 @@ _MAX_KIND = 40
 
 
 def note_answered(state: RequestState, model: str) -> None:
-    """Has the `model` that the answer names set the price and stand in the record, where it is another than the one
-    that was asked or where that one has no price, and its own price is known. Kinds of tokens that the gateway does not
-    know cost as much as the model's own, so that they never count as nothing."""
+    """Lets the `model` that the answer names set the price and stand in the record, if its own price is known.
+
+    This applies if it differs from the model that was asked, or if that one has no price. Kinds of tokens that the
+    gateway does not know cost as much as the model's own, so that they never count as nothing.
+    """
     routing, usage = state.routing, state.answer.usage
     if usage is not None and usage.parts:
         for kind in usage.unknown_kinds:

@@ -1,5 +1,3 @@
-"""Stage 1: authentication, from `Authorization: Bearer <key>` to the key's project."""
-
 from __future__ import annotations
 
 import time
@@ -16,8 +14,7 @@ _MAX_KEY_BYTES = 512
 
 
 def _credential(headers: RequestHeaders) -> bytes:
-    """Returns the API key of `Authorization: Bearer`, or else of `x-api-key` or
-    `x-goog-api-key`, which the SDKs of Anthropic and of Google send."""
+    """Anthropic's SDKs send `x-api-key` and Google's `x-goog-api-key` in place of `Authorization: Bearer`."""
     credential = headers.authorization
     if credential[:7].lower() == b"bearer " and (key := credential[7 : 7 + _MAX_KEY_BYTES].strip()):
         return key
@@ -30,10 +27,10 @@ def _credential(headers: RequestHeaders) -> bytes:
 
 
 async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY) -> Found:
-    """Returns the key's project and the key, which has to have one of `scopes`.
+    """Returns the key's project and the key, which must have one of `scopes`.
 
-    Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot look
-    the key up.
+    Raises AuthenticationError (401), PermissionDeniedError (403), and ServiceUnavailableError if the key cannot be
+    looked up.
     """
     key_hash = key_hash_of(headers)
     found = snapshots.find(key_hash) or await snapshots.resolve(key_hash)
@@ -43,13 +40,10 @@ async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders, scopes
 
 
 def key_hash_of(headers: RequestHeaders) -> str:
-    """Returns the hash of the API key. Raises AuthenticationError without one."""
     return hash_key(_credential(headers))
 
 
 def authenticate_known(snapshots: SnapshotStore, headers: RequestHeaders, key_hash: str) -> Found | None:
-    """Returns what `authenticate` does, None for a key that this worker has to look up. Raises AuthenticationError,
-    PermissionDeniedError."""
     found = snapshots.find(key_hash)
     return None if found is None else _checked(snapshots, found, headers, _GATEWAY)
 

@@ -1,5 +1,8 @@
-"""The attempts that are pointless after a failure: those for a model that has refused the request, wherever it is
-served, and those of a vendor account whose quota is used up."""
+"""The attempts that are pointless after a failure.
+
+These are attempts with a model that refused the request, wherever it is served, and those with a vendor account whose
+quota is used up.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,6 @@ from integrations.providers.errors import MODEL_REFUSALS, FailureKind, ProviderE
 
 
 class Barred:
-    """The pointless attempts of one request, from its first failure on."""
-
     __slots__ = ("_entries", "_integrations", "_names")
 
     def __init__(self) -> None:
@@ -34,5 +35,4 @@ class Barred:
 
 
 def _name_of(attempt: Attempt) -> str:
-    """Returns the model's name without the vendor's prefix that aggregators write before it."""
     return attempt.model.rpartition("/")[2].lower()

@@ -11,7 +11,6 @@ from integrations.providers.openai.responses_adapter import ADAPTERS, ResponsesA
 
 
 def by_responses(request: ChatRequest, attempt: Attempt) -> Attempt:
-    """Returns the attempt with the adapter that asks by the Responses API where the request needs it."""
     adapter = ADAPTERS.get(attempt.provider)
     if adapter is None or not adapter.is_for(request, attempt.credentials):
         return attempt
@@ -19,6 +18,5 @@ def by_responses(request: ChatRequest, attempt: Attempt) -> Attempt:
 
 
 def amended_request(request: ChatRequest, attempt: Attempt, failure: ProviderError) -> ChatRequest | None:
-    """Returns the request without what the provider refused of it and the client did not write for this API; None where
-    the refusal is the client's to see."""
+    """Drops what the provider refused and the client did not write for this API; None if the client must see it."""
     return attempt.adapter.amended(request, failure) if isinstance(attempt.adapter, ResponsesAdapter) else None

@@ -1,5 +1,3 @@
-"""Stage 7: the response cache: a stored answer is replayed, a new one stored for the next time."""
-
 from __future__ import annotations
 
 import hashlib
@@ -31,15 +29,11 @@ _EVENTS_AT_ONCE = 64
 
 
 class AnswerKeys(NamedTuple):
-    """The cache's keys for the answer of a request, and for that of the other arm of its rollout, empty without one."""
-
     own: str
     counterpart: str
 
 
 def answer_key(context: RequestContext, state: RequestState, first: Attempt, version: int) -> str:
-    """Returns the cache's key for the answer to a request with this version of its prompt, 0 for none, whose first
-    choice is `first`."""
     return cache_key(
         state.snapshot.id_text,
         (state.prompt.config_id, version),
@@ -56,8 +50,6 @@ def answer_key(context: RequestContext, state: RequestState, first: Attempt, ver
 
 
 async def look_up(runtime: Runtime, state: RequestState, policy: CachePolicy, keys: AnswerKeys) -> CachedAnswer | None:
-    """Returns the stored answer. Without one, `state.cache` says how to store the answer to come, and whether the other
-    arm has one."""
     found: CachedAnswer | None = None
     other: CachedAnswer | None = None
     if policy.max_age:
@@ -75,7 +67,7 @@ async def look_up(runtime: Runtime, state: RequestState, policy: CachePolicy, ke
 
 
 async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> None:
-    """Sends a stored answer. It costs nothing and counts no tokens, whatever its own `usage` says."""
+    """A replayed answer costs nothing and counts no tokens, whatever its own `usage` says."""
     routing, answer = state.routing, state.answer
     state.cache = CacheUse(HIT, question_cached=bool(state.prompt.rollout_id))
     routing.provider, routing.model, answer.finish_reason = cached.provider, cached.model, cached.finish_reason
@@ -97,7 +89,6 @@ async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> Non
 
 
 def store(runtime: Runtime, state: RequestState) -> None:
-    """Stores a complete answer, after the client has received it."""
     routing, answer = state.routing, state.answer
     if (
         state.outcome is not Outcome.SUCCESS
@@ -115,7 +106,7 @@ def store(runtime: Runtime, state: RequestState) -> None:
 
 
 def _cached_body(context: RequestContext) -> bytes:
-    """Returns the body that tells requests apart: the client's own, of which a chat completion may hold less."""
+    """The client's own body tells requests apart: a chat completion may hold less of it."""
     native = context.native
     if native is None or native.body is None:
         return context.body
@@ -123,7 +114,6 @@ def _cached_body(context: RequestContext) -> bytes:
 
 
 def _of_form(body: bytes) -> bytes:
-    """Returns JSON that tells forms apart, whatever their boundaries are."""
     content = body.replace(body[: body.find(b"\r\n")], b"")
     return b'{"form":"%b"}' % hashlib.blake2b(content).hexdigest().encode()
 

@@ -1,5 +1,3 @@
-"""Stage 8: one call to one provider, whole or up to the first output of a stream."""
-
 from __future__ import annotations
 
 import asyncio
@@ -50,7 +48,7 @@ _ERROR_BODY_BYTES = 256 * 1024
 class OpenStream:
     """A provider's stream: `events` are those read so far, the rest comes from `chunks`; `received` counts its bytes.
 
-    `translator` has been closed already when `ended`: the whole stream arrived before its first output could be sent.
+    If `ended`, the whole stream arrived before its first output could be sent, and `translator` is closed already.
     """
 
     response: UpstreamResponse
@@ -62,7 +60,6 @@ class OpenStream:
     received: int = 0
 
     def replay(self, answer: ParsedResponse) -> None:
-        """Makes the stream one that says the same as the whole chat completion."""
         usage = answer.usage or Usage()
         self.events, self.ended = chunks_of(answer.body, usage), True
         self.translator.usage, self.translator.model = usage, answer.model
@@ -72,7 +69,6 @@ class OpenStream:
 def complete(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[ParsedResponse]:
-    """Returns the first whole answer. Raises ApplicationError when no attempt gives one."""
     caller = _Caller(runtime, state)
     return caller.first_answer(context, attempts, caller.complete)
 
@@ -80,8 +76,10 @@ def complete(
 def open_stream(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[OpenStream]:
-    """Returns the first stream with real output in it (or a proper end without any). Raises ApplicationError when no
-    attempt gives one."""
+    """Returns the first stream with real output, or with a proper end and no output.
+
+    Raises ApplicationError if no attempt gives one.
+    """
     caller = _Caller(runtime, state)
     return caller.first_answer(context, attempts, caller.open_stream)
 
@@ -89,20 +87,17 @@ def open_stream(
 def complete_once(
     runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
 ) -> Awaitable[ParsedResponse]:
-    """Returns the whole answer of one attempt. The health monitor learns nothing of the call. Raises ProviderError."""
+    """Calls without telling the health monitor. Raises ProviderError."""
     return _Caller(runtime, state).complete(context, attempt)
 
 
 class _Caller:
-    """The calls of providers that one request makes. They raise ProviderError when they fail."""
-
     __slots__ = ("_runtime", "_state")
 
     def __init__(self, runtime: Runtime, state: RequestState) -> None:
         self._runtime, self._state = runtime, state
 
     def first_answer(self, context: RequestContext, attempts: list[Attempt], call: _Call[T]) -> Awaitable[T]:
-        """Returns what `call` gives for the first attempt that answers."""
         state = self._state
         if not context.snapshot.settings.introspection_enabled or state.surface.native_only:
             return first_answer(self._runtime, attempts, state, lambda attempt: call(context, attempt))
@@ -113,7 +108,6 @@ class _Caller:
         return first_answer(self._runtime, attempts, state, with_reasoning)
 
     async def complete(self, context: RequestContext, attempt: Attempt) -> ParsedResponse:
-        """Returns the whole answer of one provider."""
         request, attempt = self._request_for(context, attempt, stream=False)
         needs = attempt.adapter.needs(request, attempt.credentials)
         if needs is not NOTHING:
@@ -137,8 +131,7 @@ class _Caller:
         return with_usage(answer, prompt_tokens(context), cast("NativeAdapter | None", native))
 
     async def _part(self, request: ChatRequest, attempt: Attempt) -> ParsedResponse:
-        """Returns the answer to one of the parts of a request. It is no step of `complete`, where one more coroutine
-        would cost every chat completion some time."""
+        """Not a step of `complete`, where one more coroutine would slow down every chat completion."""
         runtime = self._runtime
         left = runtime.deadlines.left(self._state.started)
         response = await self._send(request, attempt, left)
@@ -149,7 +142,6 @@ class _Caller:
         return attempt.adapter.parse_response(request, body)
 
     async def open_stream(self, context: RequestContext, attempt: Attempt) -> OpenStream:
-        """Returns one provider's stream from its first output on."""
         runtime = self._runtime
         request, attempt = self._request_for(context, attempt, stream=True)
         needs = attempt.adapter.needs(request, attempt.credentials)
@@ -178,7 +170,6 @@ class _Caller:
             raise
 
     def _request_for(self, context: RequestContext, attempt: Attempt, *, stream: bool) -> tuple[ChatRequest, Attempt]:
-        """Returns the request for the attempt's provider, and the attempt with the adapter that the request is for."""
         adapter = None
         if context.native is not None:
             adapter = native_of(context, attempt)
@@ -199,7 +190,6 @@ class _Caller:
         return msgspec.structs.replace(request, media=media, access_token=token)
 
     async def _send(self, request: ChatRequest, attempt: Attempt, seconds: float) -> UpstreamResponse:
-        """Returns the provider's response, whose status is a success, with its body still to be read."""
         try:
             upstream = attempt.adapter.build_request(request, attempt.credentials)
         except UnsupportedParameterError as refused:
@@ -228,7 +218,6 @@ class _Caller:
 
 
 def _request_of(context: RequestContext, attempt: Attempt, stream: bool) -> ChatRequest:
-    """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials, model, native = attempt.credentials, attempt.sent_model or attempt.model, context.native
     known_as = attempt.model if attempt.sent_model else ""
     is_translated, warnings = (False, ()) if native is None else (native.is_translated, native.warnings)
@@ -276,7 +265,7 @@ def too_large(limit: int) -> ProviderError:
 async def _read_first_output(stream: OpenStream, limit: int, context: RequestContext) -> None:
     """Reads until the provider has sent output: until then an error can still become a status or another attempt.
 
-    `limit` is in bytes; `context` serves for an estimate of the usage. Closes the response when it raises.
+    `limit` is in bytes; `context` serves to estimate the usage. Closes the response when it raises.
     """
     translator = stream.translator
     try:

@@ -1,5 +1,3 @@
-"""The team, the API key and the end user of a request, as far as they have limits of their own."""
-
 from __future__ import annotations
 
 from core.keys.services import KeyRecord
@@ -9,25 +7,21 @@ from gateway.snapshot.project import ProjectSnapshot
 
 
 def has_limits(state: RequestState) -> bool:
-    """Returns whether any limit may apply to the request."""
     snapshot, key = state.snapshot, state.key
     return snapshot.limits.is_set or key.limits is not None or key.team_limits is not None or snapshot.limits_users
 
 
 def user_of(state: RequestState) -> str:
-    """Returns the end user: `x-svc-user-id`, else `user` of the body; empty without."""
     if state.headers.user_id:
         return state.headers.user_id
     return state.request.user or "" if state.request is not None else ""
 
 
 def caller_of(state: RequestState) -> Caller:
-    """Returns the team, the key and the user with their limits."""
     return caller_for(state.snapshot, state.key, user_of(state) if state.snapshot.limits_users else "")
 
 
 def caller_for(snapshot: ProjectSnapshot, key: KeyRecord, user_id: str) -> Caller:
-    """Returns the same for the requests of a key and a user, whose id is empty where no user is limited."""
     user_limits = snapshot.user_limits.get(user_id, snapshot.every_user) if user_id else None
     if key.limits is None and user_limits is None and key.team_limits is None:
         return NO_CALLER

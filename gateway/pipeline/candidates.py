@@ -1,6 +1,3 @@
-"""The deployments that may serve a model, where a project has several of one provider or one with a name, models or
-limits of its own."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
@@ -12,8 +9,10 @@ from integrations.registry import Candidate, prefix_of, resolve
 
 
 def candidates_of(snapshot: ProjectSnapshot, model: str, allowed: Collection[str]) -> list[Candidate]:
-    """Returns the candidates for a model, preferred providers first. `allowed` are names of deployments, and of
-    providers where the project has nothing to choose among deployments."""
+    """Returns the candidates for a model, preferred providers first.
+
+    `allowed` are names of deployments; of providers, if the project has nothing to choose among deployments.
+    """
     if not snapshot.deployments:
         return resolve(model, allowed, snapshot.disabled)
     deployments = [deployment for deployment in snapshot.deployments.values() if deployment.name in allowed]
@@ -32,8 +31,10 @@ def candidates_of(snapshot: ProjectSnapshot, model: str, allowed: Collection[str
 
 
 def allowed_names(snapshot: ProjectSnapshot, only: Collection[str] | None, ignore: Collection[str]) -> frozenset[str]:
-    """Returns the deployments, or the providers of a project without a choice among deployments, that a request
-    permits. A provider's name stands for all of its deployments."""
+    """Returns the deployments that a request permits; providers, if the project has no choice among deployments.
+
+    A provider's name stands for all of its deployments.
+    """
     if not snapshot.deployments:
         return frozenset(name for name in snapshot.credentials if (only is None or name in only) and name not in ignore)
     return frozenset(
@@ -46,18 +47,15 @@ def allowed_names(snapshot: ProjectSnapshot, only: Collection[str] | None, ignor
 
 
 def picked(candidates: list[Candidate], names: Iterable[str]) -> list[Candidate]:
-    """Returns the candidates of these providers or deployments, in the order of the names."""
     found = (one for name in names for one in candidates if name in (one.provider, one.deployment))
     return list(dict.fromkeys(found))
 
 
 def of_name(snapshot: ProjectSnapshot, name: str, allowed: Collection[str]) -> list[Deployment]:
-    """Returns the permitted deployments of a provider, or the one of that name."""
     return [one for one in snapshot.deployments.values() if name in (one.name, one.provider) and one.name in allowed]
 
 
 def by_rank(snapshot: ProjectSnapshot, candidates: list[Candidate], key: str) -> list[Candidate]:
-    """Returns the candidates with each provider's deployments together, in the order that the key gives them."""
     places: dict[str, int] = {}
     for candidate in candidates:
         places.setdefault(candidate.provider, len(places))

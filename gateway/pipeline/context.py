@@ -1,5 +1,3 @@
-"""The objects that stages hand on: a request as it was parsed, frozen, and the state that the stages fill in."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +28,11 @@ from prompts.selectors import PromptVersionRecord
 class NativeRequest(msgspec.Struct, frozen=True):
     """A request in the client's own protocol, for providers that speak it (docs/architecture.md#surfaces).
 
-    `surface` is the protocol. `body` is the client's JSON, None once a stage has changed the chat completion in
-    a way that the client's own form does not show. `untranslatable` are the fields that a chat completion cannot
-    express, each with the reason. `is_stateful` means that it names what the provider keeps of earlier requests.
-    `opaque` is a field whose texts no guardrail can read, with the reason. `fields` are the values of the
-    chat completion that the surface made, None where the surface does not keep them. `is_plain`,
-    `is_translated` and `warnings` are those of the surface's request (`SurfaceRequest`).
+    `body` is the client's JSON, None once a stage has changed the chat completion in a way that the client's own form
+    does not show. `untranslatable` are the fields that a chat completion cannot express, with the reasons.
+    `is_stateful`: it names what the provider keeps of earlier requests. `opaque` is a field that no guardrail can read,
+    with the reason. `fields` are the values of the surface's chat completion, None if they are not kept. `is_plain`,
+    `is_translated` and `warnings` are those of `SurfaceRequest`.
     """
 
     surface: Surface
@@ -50,9 +47,9 @@ class NativeRequest(msgspec.Struct, frozen=True):
 
 
 class RequestContext(msgspec.Struct, frozen=True):
-    """A request that passed `parse`; `body` is the chat completion's JSON, `fields` the same JSON decoded on first use.
+    """A request that passed `parse`. `body` is the chat completion's JSON; `fields` is that JSON, decoded on first use.
 
-    `native` is the same request in the client's own protocol, None where that is chat completions.
+    `native` is the same request in the client's own protocol, None if that is chat completions.
     """
 
     snapshot: ProjectSnapshot
@@ -70,14 +67,14 @@ SUBSTITUTE = -1
 class Attempt(msgspec.Struct, frozen=True):
     """One provider and model to try.
 
-    `entry` numbers the models that the request names, or that `auto` stands for, in order. `is_fallback` is true for
-    every attempt but the first choice, `is_other` for one whose provider or model is another than the first choice's,
-    `crosses_vendor` for one whose provider is,
-    `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
-    `max_output` is the model's largest answer in tokens, None where it is unknown or the adapter does not need it.
-    `deployment` names the integration where the project has to choose among several; `sent_model` is its own name of
-    the model, empty where it is the same, and `own_prices` are its prices by model, None without any. `is_limited`
-    means that the vendor's own limits count its use.
+    `entry` numbers the models that the request names, or that `auto` stands for, in order. `is_fallback`: it is not the
+    first choice. `is_other`: it has another provider or model than the first choice. `crosses_vendor`: it has another
+    provider. `stands_in`: a model of the request's `models` replaces its own, which no provider serves here.
+    `max_output` is the model's largest answer in tokens, None if unknown or not needed by the adapter.
+
+    `deployment` names the integration if the project has to choose among several. `sent_model` is its own name of the
+    model, empty if it is the same; `own_prices` are its prices by model or None. `is_limited`: the vendor's own limits
+    count its use.
     """
 
     provider: str
@@ -97,25 +94,23 @@ class Attempt(msgspec.Struct, frozen=True):
     own_prices: Mapping[str, Price] | None = None
 
     def as_first(self) -> Attempt:
-        """Returns the attempt as the first choice, after those before it have turned out to be none."""
         return msgspec.structs.replace(self, is_fallback=False, is_other=False, crosses_vendor=False)
 
     def price_in(self, snapshot: ProjectSnapshot) -> Price | None:
-        """Returns the price of the attempt: the deployment's own or else that of the price list; None if it is
-        unknown."""
         return self.price_of(snapshot, self.model)
 
     def price_of(self, snapshot: ProjectSnapshot, model: str) -> Price | None:
-        """Returns the price of any model at the same place."""
         if self.own_prices is not None and model in self.own_prices:
             return self.own_prices[model]
         return snapshot.price_of(self.provider, model)
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The sender of a request, with the two choices that only the service's own requests (`internal_client.py`) make:
-    `pinned` is the prompt version to serve, whichever is active or rolled out, and `typed` the texts that input
-    guardrails check in place of the whole request."""
+    """The sender of a request.
+
+    Only the service's own requests (`internal_client.py`) set `pinned`, the prompt version to serve, whichever is
+    active or rolled out, and `typed`, the texts that input guardrails check in place of the whole request.
+    """
 
     source: str = "gateway"
     pinned: PromptVersionRecord | None = None
@@ -123,16 +118,15 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class LimitUse(msgspec.Struct, frozen=True):
-    """The reservation that a request holds in its project's limits, and the response headers that report on them."""
-
     reservation: Reservation | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 class CacheUse(msgspec.Struct, frozen=True):
-    """The cache's part in an answer: `status` is skip, hit or miss; a complete answer is stored under `key` for `ttl`
-    seconds unless `ttl` is 0. `question_cached` says that one of the arms of the request's rollout had an answer stored
-    that the client would have taken."""
+    """`status` is skip, hit or miss. A complete answer is stored under `key` for `ttl` seconds, unless `ttl` is 0.
+
+    `question_cached`: an arm of the request's rollout had an answer stored that the client would have taken.
+    """
 
     status: bytes = b"skip"
     key: str = ""
@@ -141,9 +135,6 @@ class CacheUse(msgspec.Struct, frozen=True):
 
 
 class FailedCall(msgspec.Struct, frozen=True):
-    """One call of a provider that brought no answer. `status` is the provider's HTTP status, 0 without one; `usage` is
-    what the provider had counted before it failed, which it bills."""
-
     seconds: float
     status: int
     error: str
@@ -151,15 +142,15 @@ class FailedCall(msgspec.Struct, frozen=True):
 
 
 class RoutingState(msgspec.Struct):
-    """The provider and model of the latest attempt, with the attempts that failed before it.
+    """The provider and model of the latest attempt, and the attempts that failed before it.
 
-    `answered` is the model that the vendor had answer in place of `model`, empty where it is the same. `limited_id` is
-    the integration of the latest attempt whose use is counted, None where it is not. `attempt_warnings` name what the
-    adapter left out of the latest request. `called_at` is the start of the latest call (`perf_counter`),
-    `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is the kind of
-    failure that broke a stream after its first output. `is_written` is True once the transport has written the request
-    of the latest call, which its provider may then bill; `credentials` are that call's. `failed_costs` belong to the
-    failed attempts that are billed, None for one without a price; `media` are fetched files by address.
+    `answered` is the model that the vendor used in place of `model`, empty if it is the same. `limited_id` is the
+    integration of the latest attempt if its use is counted. `attempt_warnings` name what the adapter left out of the
+    latest request. `called_at` is the start of the latest call (`perf_counter`), `served_seconds` the duration of the
+    call that answers, None before that. `stream_error` is the failure that broke a stream after its first output.
+    `is_written`: the transport has written the request of the latest call, which its provider may bill; `credentials`
+    are that call's. `failed_costs` belong to the failed attempts that are billed, None for one without a price; `media`
+    are fetched files by address.
     """
 
     provider: str = ""
@@ -184,11 +175,11 @@ class RoutingState(msgspec.Struct):
 
 
 class AnswerState(msgspec.Struct):
-    """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own.
+    """The answer so far. `usage` leaves out failed attempts, which have their own.
 
-    `first_output` is the time of the first output (`perf_counter`), 0.0 before it; `parts` are the pieces of the body
-    as chat completions, or, if `is_native`, in the client's own protocol. `recorded` is what the record keeps in their
-    place, None for the parts themselves. `given` is what the answer has given out of what the provider keeps.
+    `first_output` is a time (`perf_counter`), 0.0 before the first output. `parts` are the pieces of the body as chat
+    completions or, if `is_native`, in the client's own protocol. `recorded` is what the record keeps in their place,
+    None for the parts themselves. `given` is what the answer has given out of what the provider keeps.
     """
 
     finish_reason: str = ""
@@ -210,10 +201,10 @@ class RequestState(msgspec.Struct):
     """The state of one authenticated request: the stages fill it in, the last one writes it to the spool exactly once.
 
     `started` comes from `perf_counter`. `routing` and `answer` change while the request is served; `origin`, `prompt`,
-    `limits` and `cache` are replaced as a whole. `slot` is the request's in the table of requests in flight;
-    `surface` is the protocol that the client speaks, `body` the request as a chat completion; `injected_bytes` are
-    those that managed prompts and spotlighting add to it; `warnings` come from the stages before routing; `attributes`
-    go into the record; `record` is what was written to the spool.
+    `limits` and `cache` are replaced as a whole. `slot` is the request's in the table of requests in flight. `surface`
+    is the client's protocol, `body` the request as a chat completion. `injected_bytes` are those that managed prompts
+    and spotlighting add. `warnings` come from the stages before routing; `attributes` go into the record; `record` is
+    what was written to the spool.
     """
 
     request_id: str
@@ -244,11 +235,9 @@ class RequestState(msgspec.Struct):
 
     @property
     def first_output(self) -> float:
-        """The time of the answer's first output (`perf_counter`); 0.0 before it."""
         return self.answer.first_output
 
     def note_failure(self, attempt: Attempt, call: FailedCall) -> None:
-        """Adds the failed call to the record's attempts, and its cost when the provider had counted tokens."""
         self.routing.is_written = False
         billed = call.usage if call.usage is not None and call.usage.is_billed else None
         cost = None
@@ -272,12 +261,10 @@ class RequestState(msgspec.Struct):
         )
 
     def offset_us(self) -> int:
-        """Returns the microseconds from the request's arrival to the latest call of a provider; 0 before the first."""
         called_at = self.routing.called_at
         return int((called_at - self.started) * 1_000_000) if called_at else 0
 
     def serve_from(self, attempt: Attempt) -> None:
-        """Makes `attempt` the one that the record and the response headers name."""
         routing = self.routing
         routing.provider = attempt.provider
         routing.model = attempt.model
@@ -290,14 +277,12 @@ class RequestState(msgspec.Struct):
         routing.price, routing.own_prices, routing.answered = attempt.price_in(self.snapshot), attempt.own_prices, ""
 
     def price_of(self, model: str) -> Price | None:
-        """Returns the price of another model of the provider that answers."""
         own = self.routing.own_prices
         if own is not None and model in own:
             return own[model]
         return self.snapshot.price_of(self.routing.provider, model)
 
     def fail(self, error: ApplicationError) -> None:
-        """Makes `error` the outcome of the request."""
         self.outcome = Outcome.ERROR
         self.status_code = error.status
         self.error = error

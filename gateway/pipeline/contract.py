@@ -1,6 +1,6 @@
 """Checks answers against the JSON schema of their request (docs/settings.md, `x-output-contract-violation`).
 
-An answer that violates it is passed through: a header tells the client, and the record says where it went wrong.
+A violating answer still passes: a header tells the client, and the record says where it went wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class _Message(msgspec.Struct):
 
     @property
     def answer(self) -> str | None:
-        """The text that has to satisfy the schema; None for a tool call or a refusal, which no schema applies to."""
         if self.content is None or self.tool_calls or self.function_call or (self.refusal and not self.content):
             return None
         if isinstance(self.content, str):
@@ -63,7 +62,6 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 def schema_of(request: ChatCompletionRequest) -> bytes | None:
-    """Returns the JSON of the schema that the answer's content has to satisfy; None for a request without one."""
     response_format = request.response_format
     if response_format is None or response_format.type != "json_schema" or response_format.json_schema is None:
         return None
@@ -72,13 +70,14 @@ def schema_of(request: ChatCompletionRequest) -> bytes | None:
 
 
 async def check_schema(schema: bytes, state: RequestState, body: bytes) -> None:
-    """Notes in the state whether the chat completion `body` violates the schema."""
     await _check(schema, state, body, streamed=False)
 
 
 async def check_schema_of_stream(schema: bytes, state: RequestState, last: list[StreamEvent]) -> list[StreamEvent]:
-    """Notes in the state whether a streamed answer violates the schema, and returns its `last` events, which have not
-    been sent yet. The final event is marked when it does: the headers have long been sent."""
+    """Returns the `last` events, which have not been sent yet.
+
+    On a violation the final event is marked, since the headers have long been sent.
+    """
     data = b"".join([*state.answer.parts, *(b"data: %b\n\n" % event.data for event in last)])
     await _check(schema, state, data, streamed=True)
     if not state.answer.contract_violation or not last or not last[-1].data.endswith(b"}"):
@@ -100,7 +99,6 @@ async def _check(schema: bytes, state: RequestState, data: bytes, *, streamed: b
 
 
 async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bool) -> str | None:
-    """Returns the place of the first violation, without a word of the content; None when there is none."""
     if len(data) <= _ON_LOOP_BYTES:
         answers = _answers(data, streamed)
     else:
@@ -119,7 +117,6 @@ async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bo
 
 
 def _answers(data: bytes, streamed: bool) -> dict[int, str] | None:
-    """Returns the texts to check, by their index among the choices; None for an answer that cannot be read."""
     try:
         completion = _decode(assembled(data) if streamed else data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -41,7 +41,6 @@ _ESTIMATED = "the tokens are an estimate of the gateway"
 
 
 async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch) -> None:
-    """Sends the number of tokens in the request's prompt. Raises ApplicationError."""
     state.body = asked_body = await read_body(watch.receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
     native = read_native(state, reply)
@@ -72,8 +71,6 @@ async def answer_count(runtime: Runtime, state: RequestState, reply: Reply, watc
 async def _provider_count(
     runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
 ) -> bytes | None:
-    """Returns the provider's own answer; None when it counts no tokens or does not answer at present. Raises
-    ApplicationError when it refuses the request."""
     if native_counter(context, attempt) is None:
         return None
     if runtime.health.health_of(attempt.target).circuit is CircuitState.OPEN:

@@ -1,7 +1,7 @@
-"""Tells answers that hold neither text nor call from others: tokens do not, since reasoning counts as tokens and an
-answer may consist of nothing else.
+"""Detects answers that hold neither text nor call.
 
-Only answers to managed prompts are looked at, which rollouts compare (docs/rollouts.md#what-counts).
+Token counts cannot tell: reasoning counts as tokens, and an answer may consist of nothing else. Only answers to managed
+prompts are checked, which rollouts compare (docs/rollouts.md#what-counts).
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 def is_empty(state: RequestState) -> bool:
-    """Returns whether the answer that left holds neither text nor call; False for one that cannot be read."""
     answer, stream = state.answer, state.request is not None and state.request.stream is True
     data = b"".join(answer.parts)
     if stream and (_NATIVE[Operation(state.surface.operation)] if answer.is_native else _CHAT).search(data):

@@ -1,7 +1,6 @@
-"""The failover between attempts: a provider is called, retried after a wait, or passed over for the next one
-(docs/routing.md).
+"""The failover between attempts: a provider is called, retried after a wait, or passed over (docs/routing.md).
 
-Each failed call is noted in the request's state; what it reveals about the provider goes to the health monitor.
+Each failed call is noted in the request's state and reported to the health monitor.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ MAX_RETRY_AFTER_SECONDS = 5.0
 
 
 def wait_before_retry(failure: ProviderError, retries: int, draw: float) -> float | None:
-    """Returns the wait in seconds, or None when the attempt is over. `retries` is the number of earlier retries at this
-    provider, `draw` a random number in [0, 1).
+    """Returns the wait in seconds; None if the attempt is over.
 
-    The wait has full jitter: it lies anywhere between zero and a ceiling that doubles, so that clients that failed
-    together do not come back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A
-    short Retry-After is honoured once: a rate limit that is hit again is not about to end. A provider that is broken
-    gets the longer of its Retry-After and our own wait after that.
+    `retries` is the number of earlier retries at this provider, `draw` a random number in [0, 1). The wait has full
+    jitter: it lies anywhere between zero and a ceiling that doubles, so that clients that failed together do not come
+    back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A short Retry-After is
+    honoured once: a rate limit that is hit again is not about to end. A broken provider gets the longer of its
+    Retry-After and our own wait after that.
     """
     if not failure.retryable:
         return None
@@ -55,8 +54,8 @@ def wait_before_retry(failure: ProviderError, retries: int, draw: float) -> floa
 
 
 async def first_answer(runtime: Runtime, attempts: list[Attempt], state: RequestState, call: Call[T]) -> T:
-    """Returns the first answer that an attempt gives. Raises ApplicationError for the failure that the client is to see
-    when none does.
+    """Returns the first answer. If no attempt gives one, raises ApplicationError for the failure that the client should
+    see.
 
     A target whose circuit is open comes last, as the last resort; one whose circuit is half open gets one probe. When
     the request's time is up, no further provider is called.
@@ -85,15 +84,13 @@ async def first_answer(runtime: Runtime, attempts: list[Attempt], state: Request
 
 
 def failure_of(error: ProviderError | RecursionError) -> ProviderError:
-    """Returns the failure of a call. A RecursionError means that a decoder gave up on an answer nested too deeply."""
     if isinstance(error, ProviderError):
         return error
     return ProviderError("the answer is nested too deeply to be read", kind=FailureKind.UNUSABLE)
 
 
 async def is_circuit_open(runtime: Runtime, attempt: Attempt) -> bool:
-    """Returns whether the attempt's target has to be left alone. A half-open circuit is closed to all but the one
-    request that claims its probe."""
+    """A half-open circuit counts as open for all but the request that claims its probe."""
     circuit = runtime.health.health_of(attempt.target).circuit
     if circuit is CircuitState.CLOSED:
         return False
@@ -101,8 +98,11 @@ async def is_circuit_open(runtime: Runtime, attempt: Attempt) -> bool:
 
 
 class _Failover(Generic[T]):
-    """The calls of one request. A provider is called at most `retry_max_attempts` times, and all providers together
-    that often plus once for each fallback: the retries are shared."""
+    """The calls of one request.
+
+    A provider is called at most `retry_max_attempts` times, all providers together that often plus once for each
+    fallback: the retries are shared.
+    """
 
     __slots__ = (
         "_attempts",
@@ -129,9 +129,6 @@ class _Failover(Generic[T]):
         self._barred: Barred | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
-        """Returns the answer, or None when this provider has failed for good and another one may be called. Raises
-        ApplicationError when no other provider may be called.
-        """
         state, routing, retries = self._state, self._state.routing, 0
         while True:
             state.serve_from(attempt)
@@ -167,13 +164,11 @@ class _Failover(Generic[T]):
                 return result
 
     def _note_use(self, attempt: Attempt) -> None:
-        """Counts the call and its prompt, by an estimate, against the vendor's own limits."""
         prompt = estimated_tokens(len(self._state.body))
         self._runtime.health.use.note(attempt.target.integration_id, requests=1, tokens=prompt)
 
     def _may_retry(self, attempt: Attempt) -> bool:
-        """Returns whether the same provider may be called again. Another deployment of it that comes behind the attempt
-        can answer at once, so that nobody has to wait for this one."""
+        """A later deployment of the same provider can answer at once, so that nobody has to wait for this one."""
         return self._retries_left > 0 and not (attempt.deployment and self._has_sibling(attempt))
 
     def _has_sibling(self, attempt: Attempt) -> bool:
@@ -186,25 +181,22 @@ class _Failover(Generic[T]):
         )
 
     def soonest(self, attempts: list[Attempt]) -> float | None:
-        """Returns the seconds until a provider may answer again, by their own word or as their circuits stay open; None
-        when neither is known."""
         seconds = [self._runtime.health.open_seconds(attempt.target) for attempt in attempts]
         circuits = [min(one for one in seconds if one is not None)] if seconds and None not in seconds else []
         return min((*self._waits, *circuits), default=None)
 
     def bars(self, attempt: Attempt) -> bool:
-        """Returns whether an earlier failure makes the attempt pointless."""
         return self._barred is not None and self._barred.holds(attempt)
 
     def is_late(self) -> bool:
-        """Returns whether an attempt has failed and the request's time is up."""
         return self.last_failure is not None and self._runtime.deadlines.left(self._state.started) <= 0
 
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
-        """Chooses the failure that the client sees: the last of those that may pass, so that it can come back; else the
-        last of those that its sender can correct. An unknown model is reported only when all attempts report it: a
-        fallback may have been called with another one. A model's refusal is settled for that model, however another
-        provider of it failed.
+        """Chooses the failure that the client sees.
+
+        A transient failure wins, the last one, so that the client retries; else the last one that its sender can
+        correct. An unknown model is reported only if all attempts report it: a fallback may have been called with
+        another one. A model's refusal is settled for that model, however another provider of it failed.
         """
         if self._barred is None:
             self._barred = Barred()
@@ -240,16 +232,13 @@ def _note(runtime: Runtime, state: RequestState, attempt: Attempt, failure: Prov
 
 
 def _is_final(failure: ProviderError, attempt: Attempt) -> bool:
-    """Returns whether no other provider may be called. A request that is at fault is at fault everywhere; a parameter
-    that a fallback cannot express only rules out that fallback."""
+    """A request at fault is at fault everywhere; a parameter that a fallback cannot express only rules out that one."""
     if isinstance(failure, UnsupportedParameterError):
         return not attempt.is_fallback
     return failure.kind is FailureKind.REJECTED
 
 
 async def _waited(runtime: Runtime, failure: ProviderError, retries: int, state: RequestState) -> bool:
-    """Returns True after the wait that is due before a retry at the same provider; False, at once, when there is no
-    retry."""
     # Ruff wants a cryptographic generator: the jitter of a wait protects no secret.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
     if wait is None or wait > runtime.deadlines.left(state.started):

@@ -1,6 +1,6 @@
 """Stage 4: input guardrails, for contents that a project forbids in requests (docs/guardrails.md).
 
-The stage runs only for projects whose `trust_mode` is not off. In `monitor` all findings are recorded and the request
+The stage runs only if the project's `trust_mode` is not off. In `monitor` all findings are recorded and the request
 goes on; in `enforce` the first check that finds something refuses the request.
 """
 
@@ -39,8 +39,10 @@ _decode_own = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 async def guard_input(context: RequestContext, state: RequestState) -> RequestContext:
-    """Returns the request as it may go on, and adds the findings to `state.verdicts`. Raises GuardrailError (400), and
-    ValidationError (400) for a text that no check can read."""
+    """Returns the request as it may go on, and adds the findings to `state.verdicts`.
+
+    Raises GuardrailError (400), and ValidationError (400) for a text that no check can read.
+    """
     guardrails = context.snapshot.settings.guardrails
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
@@ -67,8 +69,6 @@ async def guard_input(context: RequestContext, state: RequestState) -> RequestCo
 
 
 def spotlit(context: RequestContext) -> tuple[RequestContext, int]:
-    """Returns the request with its untrusted texts in marks where the project wants them, and the number of these
-    texts."""
     guardrails = context.snapshot.settings.guardrails
     if guardrails.trust_mode is not TrustMode.ENFORCE or not guardrails.spotlighting_enabled:
         return context, 0
@@ -83,8 +83,6 @@ def spotlit(context: RequestContext) -> tuple[RequestContext, int]:
 
 
 def findings_of(context: RequestContext, state: RequestState) -> list[Finding]:
-    """Returns what the checks find in a request that `state` brings as one of many; called in a thread. Raises
-    ValidationError (400) for a text that no check can read where findings refuse."""
     guardrails = context.snapshot.settings.guardrails
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if enforced and context.native is not None and context.native.opaque:
@@ -93,8 +91,7 @@ def findings_of(context: RequestContext, state: RequestState) -> list[Finding]:
 
 
 def _checked_part(context: RequestContext, state: RequestState) -> Request:
-    """Returns the part of the request that is checked: all of it, or, of a request that the service composes, the texts
-    that a person typed and the names of the tools that it offers."""
+    """Of a request that the service composes, only the typed texts and the names of its tools are checked."""
     variables = variables_of(context) if state.prompt.version else {}
     if state.origin.typed is None:
         delimiters = context.snapshot.settings.guardrails.delimiters
@@ -106,8 +103,6 @@ def _checked_part(context: RequestContext, state: RequestState) -> Request:
 
 
 def _own_fields(context: RequestContext) -> Mapping[str, Any] | None:
-    """Returns the fields of the client's own JSON where a provider may get it: a chat completion does not have all of
-    them."""
     body = context.native.body if context.native is not None else None
     return None if body is None or body.startswith(FORM) else _decode_own(body)
 
@@ -122,7 +117,6 @@ def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: boo
 
 
 def note_findings(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
-    """Adds the findings to `state.verdicts`. Raises GuardrailError (400) for the first one if `enforced`."""
     if not findings:
         return
     action = GuardrailAction.BLOCKED if enforced else GuardrailAction.FLAGGED

@@ -1,7 +1,7 @@
 """Stage 9: output guardrails, for contents that a project forbids in answers (docs/guardrails-answers.md).
 
 The stage runs only for projects with such a check. In `monitor` answers pass as they are and are checked before their
-record is written; in `enforce` they are masked, refused as long as nothing of them has been sent, or else broken off.
+record is written. In `enforce` they are masked, refused while nothing of them has been sent, or else broken off.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ logger = logging.getLogger("gateway.guardrails")
 class OutputGuard:
     """The output checks of one answer; their findings are added to `state.verdicts`.
 
-    Its methods raise GuardrailError (400) for an answer that must not go out, ProviderFailedError (500) for one that
-    cannot be read.
+    Methods raise GuardrailError (400) if the answer must not go out, ProviderFailedError (500) if it cannot be read.
     """
 
     def __init__(self, runtime: Runtime, context: RequestContext, state: RequestState) -> None:
@@ -60,7 +59,6 @@ class OutputGuard:
         self.began = False
 
     async def whole(self, body: bytes) -> bytes:
-        """Returns the chat completion that may go out."""
         if not self._enforced:
             await self._look_at(body)
             return body
@@ -71,8 +69,7 @@ class OutputGuard:
         return guarded
 
     async def let_through(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Returns the events of a stream that may go out now: none before the first output, so that a refusal can still
-        be a status."""
+        """Returns nothing before the first output, so that a refusal can still be a status."""
         if not self._enforced:
             self.began = True
             return events
@@ -87,7 +84,6 @@ class OutputGuard:
         return out
 
     async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Returns the events held back and the last ones of the stream. `events` is empty for a stream that broke."""
         if not self._enforced:
             await self._look_at(assembled(b"".join([*self._state.answer.parts, sse.frame_all(events)])))
             return events
@@ -104,7 +100,6 @@ class OutputGuard:
         return out
 
     async def _look_at(self, body: bytes) -> None:
-        """Checks in `monitor` an answer that goes out as it is."""
         try:
             await self._run([body], lambda: _guarded(self._checks, body))
         except ProviderFailedError:
@@ -130,7 +125,6 @@ class OutputGuard:
             raise ProviderFailedError(f"{self._state.routing.provider}: the answer cannot be read") from error
 
     def _note(self) -> None:
-        """Adds new findings to the state. Raises GuardrailError when the answer must not go out."""
         blocking = self._checks.blocking()
         for found in blocking:
             self._add(found, GuardrailAction.BLOCKED)
@@ -147,7 +141,6 @@ class OutputGuard:
 
 
 def _guarded(checks: OutputChecks, body: bytes) -> bytes:
-    """Returns the answer with what has to be masked masked, and the very bytes of `body` when nothing has to be."""
     if not body:
         return body
     answer = _decode(body)

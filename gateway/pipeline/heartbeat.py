@@ -1,5 +1,3 @@
-"""Keeps a silent stream alive with a comment whenever nothing was sent for HEARTBEAT_SECONDS."""
-
 from __future__ import annotations
 
 import asyncio
@@ -9,8 +7,11 @@ from django.conf import settings
 
 
 class Heartbeat:
-    """Calls `beat` after each silence. A stream has one timer, and no task until a silence is long enough for one.
-    `last` is the time of the loop at which something was sent most recently."""
+    """Calls `beat` after each silence.
+
+    A stream has one timer, and no task until a silence is long enough. `last` is the time of the event loop at which
+    something was sent most recently.
+    """
 
     __slots__ = ("_beat", "_handle", "_interval", "_loop", "_task", "last")
 
@@ -23,7 +24,6 @@ class Heartbeat:
         self._handle = loop.call_later(self._interval, self._tick)
 
     def touch(self) -> None:
-        """Starts the wait for the next heartbeat anew, since something was sent just now."""
         self.last = self._loop.time()
 
     async def settled(self) -> None:

@@ -1,5 +1,7 @@
-"""Writes the requests in flight of this worker into a table that other processes read, with the version that a rollout
-chose for each. A request then counts even when it never ends or its worker dies."""
+"""Writes this worker's requests in flight into a table that other processes read, with their rollout versions.
+
+A request then counts even if it never ends or its worker dies.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,6 @@ _OF_A_MILLION = UNITS_OF_DOLLAR // 1_000_000
 
 
 def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:
-    """Adds the request to the table of requests in flight unless it is there; returns its slot there."""
     if state.slot is not None:
         return state.slot
     note_trace(runtime, state)
@@ -38,25 +39,24 @@ def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletio
 
 
 def note_expected(runtime: Runtime, state: RequestState) -> None:
-    """Notes what the prompt costs that a provider is about to be asked, so that it counts even if the worker dies. An
-    operation without chat completions is not counted by its body, which may be a file."""
+    """Notes the prompt's cost before the provider is called, so that it counts even if the worker dies.
+
+    Operations without chat completions are not counted by their body, which may be a file.
+    """
     if state.slot is not None and not state.surface.native_only:
         runtime.inflight.expect(state.slot, estimated_prompt(state), rate_of(state.routing.price))
 
 
 def rate_of(price: Price | None) -> int:
-    """Returns the price of a token of the prompt in the unit of the table."""
     return UNKNOWN_RATE if price is None else int(price.input * _OF_A_MILLION)
 
 
 def note_trace(runtime: Runtime, state: RequestState) -> None:
-    """Announces a request that began in a span of the application, which a rollout may count."""
     if state.headers.traceparent and state.snapshot.has_rollouts:
         runtime.traced_requests.begin(state.snapshot.id_text, state.headers.traceparent, state.arrived_us)
 
 
 def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
-    """Adds the version that a rollout chose to the request's row in the table of requests in flight, at `slot`."""
     prompt = state.prompt
     runtime.inflight.allocate(
         slot,
@@ -76,8 +76,10 @@ def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
 
 
 def note_question_cached(runtime: Runtime, state: RequestState) -> None:
-    """Notes that the request is in no comparison, since the response cache has an answer of the other arm. It counts
-    when it ends, and if the worker dies."""
+    """Takes the request out of comparisons, since the response cache has an answer of the other arm.
+
+    It counts when it ends, and if the worker dies.
+    """
     if state.slot is not None:
         runtime.inflight.note_question_cached(state.slot)
     runtime.open_requests.end(state)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -47,9 +48,12 @@ _lingering: set[asyncio.Task[None]] = set()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The asking part of the service. `key_id` is 0 without an API key; `attributes` go into the record; `version`
-    replaces the active version of the prompt config that the request names. `typed` holds the texts that a person
-    typed: input guardrails look at these alone, and at the whole request when it is None."""
+    """The asking part of the service.
+
+    `key_id` is 0 without an API key; `attributes` go into the record; `version` replaces the active version of the
+    named prompt config. `typed` holds the texts that a person typed: input guardrails check only these; if None, the
+    whole request.
+    """
 
     source: str
     key_id: int = 0
@@ -62,8 +66,6 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A failure as a client receives it: status, fields of the error envelope, and headers with names in lower case."""
-
     status: int
     type: str
     code: str
@@ -73,9 +75,9 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class InternalAnswer:
-    """The outcome of a request. `completion` is the answer's JSON, or the part of it that a broken stream delivered.
+    """`completion` is the answer's JSON, or the part of it that a broken stream delivered.
 
-    `record` is None when the request has not ended yet, `error` when it succeeded. `seconds` count from its start.
+    `record` is None until the request has ended, `error` if it succeeded. `seconds` count from its start.
     """
 
     request_id: str
@@ -84,6 +86,15 @@ class InternalAnswer:
     error: Reported | None = None
     headers: dict[str, str] = field(default_factory=dict)
     record: RequestRecord | None = None
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """What the request cost, None if that is not known. One that reached no provider cost nothing, one whose record
+        is not there yet may have."""
+        record = self.record
+        if record is None or not (record.cost_known or (self.error is not None and not record.cost_usd)):
+            return None
+        return Decimal(record.cost_usd or 0)
 
 
 _UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JSON that can be read")
@@ -98,7 +109,6 @@ async def ask(
     seconds: float,
     surface: Surface = CHAT,
 ) -> InternalAnswer:
-    """Returns the outcome of a request with `body`, which is given up after `seconds`."""
     request = InternalRequest(runtime, snapshot, caller, body, seconds, surface)
     async for _ in request.parts():
         pass
@@ -106,16 +116,16 @@ async def ask(
 
 
 async def settled(seconds: float) -> None:
-    """Waits until requests of this loop that were given up have written their records, `seconds` at most."""
     loop = asyncio.get_running_loop()
     if left := {task for task in _lingering if task.get_loop() is loop}:
         await asyncio.wait(left, timeout=seconds)
 
 
 def _key_of(caller: Caller, snapshot: ProjectSnapshot) -> KeyRecord:
-    """Returns the caller's key with its and its team's budgets and rates, which its own requests count in. A
-    request within another one of the key, such as the judge's, waits for no place of its own and is free in its choice
-    of model."""
+    """Returns the caller's key with its and its team's budgets and rates, which count its own requests.
+
+    A request within another one of the key, such as the judge's, waits for no concurrency limit and may use any model.
+    """
     for key in snapshot.keys.values() if caller.key_id else ():
         if key.id == caller.key_id:
             own, of_team = (
@@ -127,9 +137,9 @@ def _key_of(caller: Caller, snapshot: ProjectSnapshot) -> KeyRecord:
 
 
 class InternalRequest:
-    """A request in progress: `parts()` yields the bytes of the answer as they come, then `answer()` has the outcome.
+    """A request in progress: `parts()` yields the bytes of the answer, then `answer()` has the outcome.
 
-    Closing `parts()` early hangs up: the call of the provider ends and the outcome in the record is `cancelled`.
+    Closing `parts()` early hangs up: the call of the provider ends, and the outcome in the record is `cancelled`.
     """
 
     def __init__(
@@ -180,7 +190,6 @@ class InternalRequest:
 
     @property
     def is_streamed(self) -> bool:
-        """True if the parts are server-sent events; a failure before the first event is a whole answer."""
         return self._client.streamed
 
     @property
@@ -211,8 +220,6 @@ class InternalRequest:
 
 
 class _InternalClient:
-    """The client's end of a request, as the ASGI callables that a connection would provide."""
-
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
         self._gone = asyncio.Event()
@@ -248,7 +255,6 @@ class _InternalClient:
         self._queue.put_nowait(None)
 
     async def next_part(self, until: float) -> bytes | None:
-        """Returns the next bytes of the answer, None at its end. Raises TimeoutError at `until` (`perf_counter`)."""
         async with asyncio.timeout(max(until - time.perf_counter(), 0.0)):
             return await self._queue.get()
 
@@ -257,7 +263,6 @@ class _InternalClient:
         return self.headers.get("content-type", "").startswith("text/event-stream")
 
     def read(self) -> tuple[dict[str, Any] | None, Reported | None]:
-        """Returns the completion so far and the failure, each None if there is none."""
         body = b"".join(self._received)
         if self.streamed:
             body = assembled(body)

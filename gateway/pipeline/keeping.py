@@ -1,9 +1,9 @@
-"""Keeps requests to what their own project has had a provider keep.
+"""Restricts a request to what a provider keeps for the request's own project.
 
-Projects may share a provider's account, whose ids stand in logs and exports. A request goes only to integrations that
-keep for the project what it names, or whose account no other project uses. Files are known by their uploads, what
-answers have given out by its notes (`gateway.runtime.kept_ids`). All else is made at the vendor alone, and nobody here
-can know for whom.
+Projects may share a provider's account, whose ids stand in logs and exports. A request that names such an id goes only
+to integrations that keep it for the project, or whose account no other project uses. Files are known by their uploads,
+ids in answers by notes (`gateway.runtime.kept_ids`). All else is made at the vendor alone, and the gateway cannot know
+for whom.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ Keepers = Mapping[Given, frozenset[int | None]]
 
 
 async def keeping(runtime: Runtime, state: RequestState, body: bytes, attempts: list[Attempt]) -> list[Attempt]:
-    """Returns the attempts at integrations whose account keeps for the project what the client's `body` names. Raises
-    NotFoundError (404) where none does."""
     if all(one.credentials.own_account for one in attempts):
         return attempts
     operation = state.surface.operation
@@ -53,13 +51,10 @@ async def keeping(runtime: Runtime, state: RequestState, body: bytes, attempts: 
 
 
 def _reads(provider: str, operation: str, reference: Reference) -> bool:
-    """Returns whether the provider gets the id: a chat completion in place of a response leaves it out, or is refused
-    for it in words of its own."""
     return not is_of_responses(reference, operation) or native_adapter(provider, operation) is not None
 
 
 def keeps(credentials: Credentials, reference: Reference, known: Keepers) -> bool:
-    """Returns whether a request of the project may name it to the provider."""
     return credentials.own_account or credentials.integration_id in known.get(reference.given, ())
 
 
@@ -73,8 +68,6 @@ def not_kept(reference: Reference) -> NotFoundError:
 
 
 async def keepers(runtime: Runtime, snapshot: ProjectSnapshot, references: Collection[Reference]) -> Keepers:
-    """Returns the integrations that keep for the project what is referred to. Raises ServiceUnavailableError (503)
-    while that cannot be looked up."""
     files = {one.id for one in references if one.kind is Kept.FILE}
     given_out = {one.given for one in references if one.kind in _GIVEN_OUT}
     known: dict[Given, frozenset[int | None]] = {}
@@ -90,8 +83,6 @@ async def keepers(runtime: Runtime, snapshot: ProjectSnapshot, references: Colle
 
 
 async def _keepers_of(snapshot: ProjectSnapshot, asked: set[str]) -> Mapping[str, frozenset[int | None]]:
-    """Returns the integrations that keep the files. Those that the snapshot does not know are looked up, as a key is
-    that it does not know."""
     files = snapshot.kept_files
     unknown = asked - files.keys()
     if unknown:

@@ -1,5 +1,3 @@
-"""The language of a request, by which a rollout looks at parts of its traffic (docs/rollouts.md#segments)."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,13 +17,10 @@ _detector.detect("Hello", model="lite")
 
 
 def language_of(messages: Sequence[Message]) -> str:
-    """Returns the ISO 639 code of the language of the user's last text, empty where it cannot be told."""
     return language_of_text(_last_text(messages))
 
 
 def language_of_text(text: str) -> str:
-    """Returns the ISO 639 code of a text's language, empty where it cannot be told. Only the text's beginning is read,
-    which takes some 25 µs."""
     text = text[:_MAX_CHARACTERS]
     if not text or text.isspace():
         return ""

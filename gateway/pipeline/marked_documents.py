@@ -1,5 +1,4 @@
-"""Takes the marks of documents out of a request once guardrails have read them: no provider knows the field
-(docs/guardrails.md#documents-in-messages)."""
+"""Removes the marks of documents (docs/guardrails.md#documents-in-messages): no provider knows the field."""
 
 from __future__ import annotations
 
@@ -22,7 +21,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def without_document_marks(context: RequestContext) -> RequestContext:
-    """Returns the request as providers may get it, and the same one when it has no marks."""
     native = context.native
     if native is not None and native.body is not None and find(native.body, MARK) >= 0:
         native = msgspec.structs.replace(native, body=_without_marks(native.body))

@@ -1,5 +1,3 @@
-"""Requests that a provider gets in the client's own protocol (docs/architecture.md#surfaces)."""
-
 from __future__ import annotations
 
 import msgspec
@@ -23,8 +21,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def translate(state: RequestState, reply: Reply) -> NativeRequest:
-    """Replaces the client's body in `state.body` by the chat completion that says the same. Returns the request in the
-    client's own protocol. Raises ValidationError, which names the client's field."""
+    """Replaces `state.body` by the equivalent chat completion, and returns the request in the client's own protocol.
+
+    Raises ValidationError, which names the client's field.
+    """
     native = read_native(state, reply)
     # Output guardrails read texts of models, of which an operation without chat completions gives none.
     guarded = state.snapshot.settings.guardrails.guards_output and not state.surface.native_only
@@ -32,7 +32,6 @@ def translate(state: RequestState, reply: Reply) -> NativeRequest:
 
 
 def read_native(state: RequestState, reply: Reply) -> NativeRequest:
-    """Replaces the body as `translate` does, for a request whose answer no output guardrail has to read."""
     body = state.body
     reply.request = request = state.surface.read(body)
     state.body = request.body
@@ -54,15 +53,13 @@ def read_native(state: RequestState, reply: Reply) -> NativeRequest:
 
 
 def is_native_only(context: RequestContext) -> bool:
-    """Returns whether only providers that have the request's operation can serve it."""
     return context.native is not None and context.native.surface.native_only
 
 
 def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
-    """Returns the adapter that forwards the client's own request to the attempt's provider; None when the provider gets
-    a chat completion instead.
+    """Returns the adapter that forwards the client's own request; None if the provider gets a chat completion instead.
 
-    Raises UnsupportedParameterError when a chat completion cannot express the request.
+    Raises UnsupportedParameterError if a chat completion cannot express the request.
     """
     native = context.native
     if native is None:
@@ -77,8 +74,6 @@ def native_of(context: RequestContext, attempt: Attempt) -> NativeAdapter | None
 
 
 def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter | None:
-    """Returns the adapter that has the attempt's provider count the tokens of the client's own request; None where the
-    provider cannot."""
     native = context.native
     if native is None or native.body is None:
         return None
@@ -89,8 +84,6 @@ def native_counter(context: RequestContext, attempt: Attempt) -> NativeAdapter |
 
 
 def _can_set(native: NativeRequest, attempt: Attempt, adapter: NativeAdapter) -> bool:
-    """Returns whether the client's own body has a place for every parameter that the integration sets. Operations that
-    no chat completion can express get none of them."""
     credentials = attempt.credentials
     if not credentials.sets_parameters or native.surface.native_only:
         return True
@@ -99,8 +92,6 @@ def _can_set(native: NativeRequest, attempt: Attempt, adapter: NativeAdapter) ->
 
 
 def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
-    """Returns the adapter of the client's protocol, None where the attempt's provider does not speak it. What one
-    provider keeps is unknown to a fallback."""
     adapter = native_adapter(attempt.provider, native.surface.operation)
     if adapter is None or not adapter.serves(attempt.model):
         return None
@@ -108,8 +99,7 @@ def _speaker(native: NativeRequest, attempt: Attempt) -> NativeAdapter | None:
 
 
 def native_body(body: bytes) -> bytes:
-    """Returns the client's body without the fields that concern only the gateway; a body without such fields is
-    returned byte for byte."""
+    """Removes the fields that concern only the gateway; a body without them is returned byte for byte."""
     # Each of the names has one of these beginnings.
     if find(body, b'"prompt_') < 0 and find(body, b'"provider"') < 0 and find(body, b'"models"') < 0:
         return body
@@ -123,7 +113,6 @@ def native_body(body: bytes) -> bytes:
 
 
 def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> bytes:
-    """Returns the chat completion of an answer in the client's own protocol."""
     adapter = native_adapter(state.routing.provider, state.surface.operation)
     if adapter is None:
         return b""
@@ -132,7 +121,6 @@ def as_chat_completion(state: RequestState, answer: bytes, *, stream: bool) -> b
 
 
 def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAdapter, *, stream: bool) -> ChatRequest:
-    """Returns the client's own request, with the headers that belong to its protocol."""
     native = context.native
     body, fields = (b"", None) if native is None else (native.body or b"", native.fields)
     if attempt.credentials.sets_parameters and not is_native_only(context):
@@ -152,7 +140,6 @@ def native_request(context: RequestContext, attempt: Attempt, adapter: NativeAda
 
 
 def without_native(context: RequestContext) -> RequestContext:
-    """Returns the request for providers that get a chat completion, whatever protocol they speak."""
     native = context.native
     if native is None or native.body is None:
         return context

@@ -14,8 +14,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def without_search(request: ChatRequest, refused: UnsupportedParameterError) -> ChatRequest:
-    """Returns a translated request without the search of the web that the provider `refused`: coding agents offer it
-    with each request, beside their own tools. A chat completion asks for its search, so anything else is raised."""
+    """Drops the web search that the provider `refused`: coding agents offer it with each request, beside their own
+    tools.
+
+    A chat completion asks for its search, so any other refusal is raised.
+    """
     if not request.is_translated or refused.parameter != _SEARCH:
         raise refused
     fields = _decode(request.body)

@@ -15,12 +15,10 @@ from gateway.protocol.wire import ChatCompletionRequest, convert_request, decode
 
 
 class ClientGoneError(Exception):
-    """The client closed the connection before its request was complete."""
+    pass
 
 
 async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> bytes:
-    """Returns the whole body. Raises RequestTooLargeError (413) above `limit` bytes, ValidationError for a compressed
-    one, ClientGoneError when the client leaves."""
     if headers.content_encoding:
         refuse_compressed(headers)
     message: Any = await receive()
@@ -32,19 +30,16 @@ async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> by
 
 
 def refuse_compressed(headers: RequestHeaders) -> None:
-    """Raises ValidationError for a body that is compressed."""
     if headers.content_encoding and headers.content_encoding.lower() != "identity":
         raise ValidationError("content-encoding: request bodies have to be sent without compression")
 
 
 def late_body(seconds: float | None = None) -> RequestTimeoutError:
-    """Returns the error of a body for which `seconds` were too few, by default those of a request."""
     seconds = settings.GATEWAY_BODY_SECONDS if seconds is None else seconds
     return RequestTimeoutError(f"The request body did not arrive within {seconds:g} seconds")
 
 
 async def _rest(receive: Receive, message: Any, limit: int) -> bytes:
-    """Returns the whole body, of which `message` is the first part but not the last."""
     parts = [message.get("body", b"")]
     size = len(parts[0])
     while message["type"] == "http.request" and message.get("more_body", False):
@@ -63,8 +58,6 @@ def _check_size(size: int, limit: int) -> None:
 
 
 def parse(body: bytes, headers: RequestHeaders, fields: Mapping[str, Any] | None = None) -> ChatCompletionRequest:
-    """Returns the validated request, from the `fields` that the body encodes where a surface has them. Raises
-    ValidationError, which names the field or header at fault."""
     request = decode_request(body) if fields is None else convert_request(fields, body)
     if headers.force_variant and headers.force_variant not in ("target", "baseline"):
         raise ValidationError(f"{PREFIX}force-variant: expected target or baseline")

@@ -1,5 +1,4 @@
-"""Calls a provider of an operation without chat completions: in one call, or in several where the request is larger
-than the provider takes at once."""
+"""Splits a request that is larger than the provider's maximum, for operations without chat completions."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ _MAX_AT_ONCE = 8
 async def in_parts(
     request: ChatRequest, attempt: Attempt, call: Callable[[ChatRequest, Attempt], Awaitable[ParsedResponse]]
 ) -> ParsedResponse:
-    """Returns the answer to the request, in the order of its inputs, whatever the number of calls that it takes.
+    """Returns the answer in the order of the inputs, whatever the number of calls.
 
-    Raises ProviderError for the first call that fails, with the usage of those that were answered: they are billed. All
-    other calls are cancelled.
+    Raises ProviderError for the first call that fails, with the usage of the answered ones, which are billed. All other
+    calls are cancelled.
     """
     adapter = cast(OperationAdapter, attempt.adapter)
     parts = adapter.parts(request)
@@ -49,7 +48,6 @@ async def in_parts(
 
 
 def _usage_of(tasks: Sequence[asyncio.Future[ParsedResponse]]) -> Usage | None:
-    """Returns the usage of the calls that were answered, None without any."""
     answered = [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
     usages = [answer.usage for answer in answered if answer.usage is not None]
     if not usages:

@@ -1,6 +1,3 @@
-"""The attempts that the request's API key may make: a key may be restricted to some models and providers
-(docs/access-control.md#keys)."""
-
 from __future__ import annotations
 
 import msgspec
@@ -11,8 +8,10 @@ from gateway.pipeline.context import Attempt
 
 
 def permitted(key: KeyRecord, model: str, attempts: list[Attempt]) -> list[Attempt]:
-    """Returns the attempts that the key permits, the first of which becomes the first choice. Raises
-    ModelNotAllowedError (403) when it permits none."""
+    """The first permitted attempt becomes the first choice. Raises ModelNotAllowedError (403) if there is none.
+
+    A key may be restricted to some models and providers (docs/access-control.md#keys).
+    """
     found = [attempt for attempt in attempts if key.permits(attempt.provider, attempt.model, attempt.deployment)]
     if not found:
         raise ModelNotAllowedError(f"This API key may not call {model!r}: its allowed models and providers exclude it")

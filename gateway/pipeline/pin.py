@@ -1,7 +1,6 @@
 """The version that a request names itself: `name@label`, `name@3` or `name@latest` in place of a prompt's name.
 
-A version that is named so takes no part in a rollout. A prompt whose own name has an `@`, as names could have once, is
-found first.
+Such a version takes no part in a rollout. Names could once have an `@`: such a prompt is found first.
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ _MAX_DIGITS = 10
 
 
 def is_pinned(context: RequestContext) -> bool:
-    """Returns whether the request may name a version beside its prompt."""
     name = context.request.prompt_config or context.headers.prompt_config
     return name is not None and _SEPARATOR in name
 
 
 def named_prompt(prompts: Mapping[str, ManagedPrompt], name: str) -> ManagedPrompt | None:
-    """Returns the prompt that a request names, with or without a version."""
     prompt = prompts.get(name)
     if prompt is None and _SEPARATOR in name:
         prompt = prompts.get(name.rpartition(_SEPARATOR)[0])
@@ -36,7 +33,6 @@ def named_prompt(prompts: Mapping[str, ManagedPrompt], name: str) -> ManagedProm
 
 
 def split_name(prompts: Mapping[str, ManagedPrompt], name: str) -> tuple[str, str]:
-    """Returns the prompt's name, and the label or number behind it, empty for none."""
     if name in prompts or _SEPARATOR not in name or name.endswith(_SEPARATOR):
         return name, ""
     prompt, _, reference = name.rpartition(_SEPARATOR)
@@ -44,8 +40,10 @@ def split_name(prompts: Mapping[str, ManagedPrompt], name: str) -> tuple[str, st
 
 
 async def pin(snapshots: SnapshotStore, context: RequestContext, state: RequestState) -> None:
-    """Notes in `state.origin` the version that the request names beside a prompt that there is. Raises
-    LabelNotFoundError and VersionNotFoundError (404), and ServiceUnavailableError when it cannot be read."""
+    """Notes in `state.origin` the version that the request names beside an existing prompt.
+
+    Raises LabelNotFoundError and VersionNotFoundError (404), and ServiceUnavailableError if it cannot be read.
+    """
     if context.native is not None and context.native.surface.native_only:
         return
     name = context.request.prompt_config or context.headers.prompt_config or ""
@@ -58,7 +56,6 @@ async def pin(snapshots: SnapshotStore, context: RequestContext, state: RequestS
 
 
 async def pinned_version(snapshots: SnapshotStore, prompt: ManagedPrompt, reference: str) -> PromptVersionRecord:
-    """Returns the version to which a label points, or the one of a number. Raises as `pin` does."""
     labelled = prompt.labels.get(reference)
     if labelled is not None:
         return labelled

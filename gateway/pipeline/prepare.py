@@ -1,5 +1,3 @@
-"""Fetches what an adapter needs before it can write its request: files by address, an access token."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,11 +12,10 @@ from integrations.providers.errors import UnsupportedParameterError
 async def fetched(
     runtime: Runtime, needs: Needs, attempt: Attempt, state: RequestState
 ) -> tuple[Mapping[str, Media], str]:
-    """Returns files by address, and the access token, empty where none is needed. A file is fetched once, however many
-    providers are tried.
+    """Returns files by address, and the access token, empty if none is needed.
 
-    Raises MediaError (400) or MediaBusyError (503) for the first choice; for a fallback a file that cannot be had is a
-    reason to pass it over.
+    A file is fetched once, however many providers are tried. Raises MediaError (400) or MediaBusyError (503) for the
+    first choice; a fallback whose file cannot be had is passed over.
     """
     media = state.routing.media
     missing = [url for url in needs.media if url not in media]

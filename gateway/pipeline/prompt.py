@@ -1,7 +1,7 @@
 """Stage 3: managed prompts (docs/prompts.md).
 
-A config is injected only where the request names it and has no system message of its own. Any other request goes on
-as it came, and `x-svc-warning` says why.
+A config is injected only if the request names it and has no system message of its own. Any other request goes on as it
+came, and `x-svc-warning` says why.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was u
 
 
 async def prompted(snapshots: SnapshotStore, context: RequestContext, state: RequestState) -> RequestContext:
-    """Returns the request as `with_prompt` does, after a version that it names itself was found."""
     if is_pinned(context):
         await pin(snapshots, context, state)
     return with_prompt(context, state)
 
 
 def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
-    """Returns the request with the prompt that it names, or as it is, and notes in `state.prompt` which version it got.
+    """Injects the prompt that the request names, if any, and notes its version in `state.prompt`.
 
     Raises PromptConfigNotFoundError (404), BrokenIncludeError (409), VariableError (422).
     """
@@ -73,7 +72,6 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
 
 
 def _note(context: RequestContext, state: RequestState, version: PromptVersionRecord) -> None:
-    """Notes the versions that the prompt includes, and what keeps a shadow from asking the request again."""
     if version.included:
         state.attributes[INCLUDED] = ", ".join(f"{name}@{number}" for (_, name), number in version.included.items())
     headers = context.headers
@@ -85,7 +83,6 @@ def _note(context: RequestContext, state: RequestState, version: PromptVersionRe
 
 
 def _is_declined(context: RequestContext) -> bool:
-    """Returns whether the request names no config on purpose, so that no warning is due."""
     return context.request.prompt_config == "" or context.headers.prompt_config == ""
 
 
@@ -106,7 +103,7 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
 def messages_of(
     prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]
 ) -> PromptMessages | None:
-    """Returns the prompt with its variables filled in; None when all its texts are empty. Raises VariableError.
+    """Returns None if all texts of the prompt are empty. Raises VariableError.
 
     Short texts are cached: many prompts have no variables, or the same ones in request after request.
     """
@@ -131,7 +128,6 @@ def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mappi
 
 
 def variables_of(context: RequestContext) -> Mapping[str, Any]:
-    """Returns the request's variables by name; those of the body replace those of the headers."""
     of_headers, of_body = context.headers.variables, context.request.prompt_variables
     if not of_body:
         return of_headers

@@ -1,7 +1,7 @@
 """Holds back answers that are not good enough for their project (`min_quality_score`, graded by `judge_model`).
 
-In `enforce` the client waits for the grade, and one other attempt may answer instead of the first. In `monitor` the
-client does not wait: the grade becomes a score of the request afterwards. An answer that cannot be graded passes.
+In `enforce` the client waits for the grade, and one other attempt may answer instead. In `monitor` the client does not
+wait: the grade becomes a score of the request. An answer that cannot be graded passes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,12 @@ _grading: set[asyncio.Task[None]] = set()
 
 
 class QualityCheck:
-    """The check of one answer against the project's `min_quality_score`."""
-
     __slots__ = ("_context", "_min_score", "_runtime", "_state")
 
     def __init__(self, runtime: Runtime, context: RequestContext, state: RequestState, min_score: float) -> None:
         self._runtime, self._context, self._state, self._min_score = runtime, context, state, min_score
 
     async def require(self, body: bytes) -> None:
-        """Raises LowQualityError for a chat completion whose first choice is graded too low. Adds the verdict to the
-        state."""
         state = self._state
         seconds = min(settings.JUDGE_SECONDS, self._runtime.deadlines.left(state.started))
         verdict = await self._verdict(body, bad=GuardrailAction.BLOCKED, seconds=seconds)
@@ -54,7 +50,6 @@ class QualityCheck:
             raise LowQualityError(f"The answer was graded {verdict.detail}")
 
     def grade_later(self, body: bytes) -> None:
-        """Grades the chat completion in a task of its own, unless too many are being graded."""
         if len(_grading) >= _MAX_AT_ONCE:
             logger.warning("quality.not_graded request_id=%s reason=busy", self._state.request_id)
             return
@@ -75,7 +70,6 @@ class QualityCheck:
             logger.error("quality.failed request_id=%s error=%s", state.request_id, class_and_place(error))
 
     async def _verdict(self, body: bytes, *, bad: GuardrailAction, seconds: float) -> GuardrailVerdict:
-        """Returns the judge's verdict within `seconds`, with the action `bad` for a score that is too low."""
         message = _first_message(body)
         if message is None:
             return _not_judged("the answer holds no message")
@@ -103,7 +97,6 @@ def _not_judged(reason: str) -> GuardrailVerdict:
 async def second_try(
     error: LowQualityError, state: RequestState, attempts: list[Attempt], call: Callable[[list[Attempt]], Awaitable[T]]
 ) -> T:
-    """Returns the answer of another attempt. Raises `error` when no attempt is left, or none can answer."""
     left = _behind(state, attempts)
     if not left:
         raise error
@@ -116,8 +109,6 @@ async def second_try(
 
 
 def _behind(state: RequestState, attempts: list[Attempt]) -> list[Attempt]:
-    """Returns the attempts after the one whose answer was graded too low. That one is recorded as failed, unless no
-    attempt is left."""
     served = state.routing.provider, state.routing.model
     place = next((i for i, one in enumerate(attempts) if (one.provider, one.model) == served), None)
     left = [] if place is None else attempts[place + 1 :]

@@ -1,5 +1,4 @@
-"""The response headers that tell a client how much of the limits per minute is left, by OpenAI's names:
-https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers"""
+"""Rate limit headers by OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers"""
 
 from __future__ import annotations
 
@@ -17,8 +16,6 @@ _Names = tuple[bytes, ...]
 
 
 def rate_headers(arrived_us: int, admission: Admission) -> HeaderList:
-    """Returns the headers of a request that was admitted, or that a limit refused: those of the limit that leaves
-    least."""
     seconds = seconds_left(arrived_us)
     found: HeaderList = []
     if admission.requests_limit is not None and admission.requests is not None:
@@ -29,7 +26,6 @@ def rate_headers(arrived_us: int, admission: Admission) -> HeaderList:
 
 
 def rate_lines(arrived_us: int, admission: Admission) -> bytes:
-    """Returns the same headers as the lines of an answer."""
     lines, seconds = b"", seconds_left(arrived_us)
     limit, used = admission.requests_limit, admission.requests
     if limit is not None and used is not None:
@@ -42,14 +38,11 @@ def rate_lines(arrived_us: int, admission: Admission) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _lines(names: _Names, limit: int, seconds: int) -> bytes:
-    """Returns the lines that are equal for all requests of the same second, with a place for what remains."""
     limit_name, remaining_name, reset_name = names
     return b"%b: %d\r\n%b: %%d\r\n%b: %ds\r\n" % (limit_name, limit, remaining_name, reset_name, seconds)
 
 
 def uncounted_headers(limits: ProjectLimits, of_callers: Collection[CallerLimits], arrived_us: int) -> HeaderList:
-    """Returns the headers of a request that failed before the limits counted it: without what remains, which only the
-    limits know."""
     seconds = seconds_left(arrived_us)
     found: HeaderList = []
     for names, allowed_by in (
@@ -70,6 +63,5 @@ def _rate(names: _Names, limit: int, used: int, seconds: int) -> HeaderList:
 
 @lru_cache(maxsize=4096)
 def _shared_headers(names: _Names, limit: int, seconds: int) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
-    """Returns the headers that are equal for all requests of the same second, and the name of the one that is not."""
     limit_name, remaining_name, reset_name = names
     return (limit_name, b"%d" % limit), remaining_name, (reset_name, b"%ds" % seconds)

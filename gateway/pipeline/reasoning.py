@@ -1,5 +1,7 @@
-"""Requests the reasoning of a model that can reason, where the project's settings want it and the request leaves it
-open (the settings `introspection_enabled` and `thinking_budget_tokens`, docs/settings.md)."""
+"""Requests reasoning from a model that can reason, if the project wants it and the request leaves it open.
+
+The settings are `introspection_enabled` and `thinking_budget_tokens` (docs/settings.md).
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,9 @@ _MIN_ROOM_TOKENS, _AMPLE_TOKENS = 2048, 32_768
 async def call_with_reasoning(
     context: RequestContext, attempt: Attempt, state: RequestState, call: Callable[[RequestContext], Awaitable[T]]
 ) -> T:
-    """Returns the result of `call` for the request with reasoning switched on, or for the request as it is where the
-    provider refuses that: not every model accepts it beside every parameter, and the client did not request it.
+    """Calls with reasoning switched on; with the request as it is if the provider refuses that.
 
-    Raises ProviderError.
+    Not every model accepts reasoning beside every parameter, and the client did not request it. Raises ProviderError.
     """
     changed = with_reasoning(context, attempt, state)
     if changed is context:
@@ -65,14 +66,12 @@ async def call_with_reasoning(
 
 
 def note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
-    """Adds the refused call to the record. It counts as no retry, since the next call sends another request."""
     seconds = time.perf_counter() - state.routing.called_at
     state.note_failure(attempt, FailedCall(seconds, status, failure.kind.value, failure.usage))
     state.routing.called_at = time.perf_counter()
 
 
 def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestState) -> RequestContext:
-    """Returns the request that `attempt` is to send, for a project with introspection."""
     request = context.request
     if request.thinking is not None or request.reasoning_effort is not None:
         return context
@@ -96,7 +95,7 @@ def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestStat
 
 
 def _forces_a_tool(request: ChatCompletionRequest) -> bool:
-    """Returns whether the model has to call a tool: it then has nothing to reason about, and Claude refuses both."""
+    """A model that has to call a tool has nothing to reason about, and Claude refuses both."""
     return request.tool_choice is not None and request.tool_choice not in ("auto", "none")
 
 

@@ -1,4 +1,4 @@
-"""Puts a managed prompt into a request. The messages are copied as bytes and never decoded again."""
+"""Puts a managed prompt into a request. Messages are copied as bytes and never decoded again."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ _FORWARDED = frozenset({"model", "messages"})
 
 
 class PromptMessages:
-    """The messages of a managed prompt: as rendered, as the request's objects, and as the beginning of the JSON array
-    of messages."""
-
     __slots__ = ("json", "messages", "rendered")
 
     def __init__(self, rendered: Sequence[PromptMessage]) -> None:
@@ -34,10 +31,9 @@ class PromptMessages:
 
 
 def rebuilt(context: RequestContext, version: PromptVersionRecord, prompt: PromptMessages | None) -> RequestContext:
-    """Returns the request with the prompt's messages, if there are any, before all others, and with the version's
-    parameters where it leaves them out.
+    """Puts the prompt's messages before all others, and adds the version's parameters that the request leaves out.
 
-    Its body, decoded fields and request object agree; the fields that concern only the gateway are gone.
+    Body, decoded fields and request object agree; the fields that concern only the gateway are gone.
     """
     request = context.request
     fields = _decode(context.body)
@@ -60,8 +56,7 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, prompt: Promp
 
 
 def _native(native: NativeRequest, prompt: PromptMessages | None, changes: Collection[str]) -> NativeRequest:
-    """Returns the request in the client's own protocol with the prompt's messages. Other additions have a form in chat
-    completions only; the model's name is no part of what is forwarded."""
+    """Other additions have a form in chat completions only, and the model's name is not forwarded."""
     body = native.body
     if body is not None and prompt is not None:
         body = native.surface.with_prompt(body, prompt.rendered)
@@ -69,9 +64,9 @@ def _native(native: NativeRequest, prompt: PromptMessages | None, changes: Colle
 
 
 def _defaults(request: ChatCompletionRequest, version: PromptVersionRecord, *, legacy: bool) -> dict[str, Any]:
-    """Returns the fields that the version adds to the request, by name. A field that is null counts as left out.
+    """Returns the fields that the version adds, by name. A field that is null counts as left out.
 
-    `legacy` means that the request has `functions`, the older form of tools; providers refuse both at once.
+    `legacy`: the request has `functions`, the older form of tools; providers refuse both at once.
     """
     added: dict[str, Any] = {}
     if version.model and request.model == AUTO:

@@ -1,9 +1,9 @@
-"""The last stage: one record for each request, however it ended."""
-
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -27,13 +27,10 @@ _NOTHING = f"{Cost().total:f}"
 
 
 def completed_usage(state: RequestState, stated: Usage | None) -> Usage:
-    """Returns the stated usage with estimates in place of what the provider has not counted, made from the bytes that
-    passed."""
     return completed(stated, estimated_prompt(state), state.answer.output_bytes)
 
 
 def estimated_prompt(state: RequestState) -> int:
-    """Returns the tokens of the prompt, estimated as a reservation of limits does it."""
     request = state.request
     own = estimated_tokens(len(state.body)) if request is None else tokens_of_prompt(state.body, request)
     return own + estimated_tokens(state.injected_bytes)
@@ -65,7 +62,6 @@ def record(runtime: Runtime, state: RequestState) -> None:
 
 
 def _note_given(runtime: Runtime, state: RequestState) -> None:
-    """Has the project keep the right to name what the answer has given out."""
     credentials = state.routing.credentials
     if credentials is not None and not credentials.own_account:
         runtime.kept_ids.note(state.snapshot.id_text, credentials.integration_id, state.answer.given)
@@ -79,7 +75,6 @@ def _entry_of(state: RequestState) -> SpoolEntry:
 
 
 def record_of(state: RequestState) -> RequestRecord:
-    """Returns the record of the request as it stands now."""
     now = time.perf_counter()
     usage = _usage_of(state)
     request, routing, answer = state.request, state.routing, state.answer
@@ -135,7 +130,7 @@ def record_of(state: RequestState) -> RequestRecord:
 
 
 def _rare_fields(state: RequestState) -> dict[str, Any]:
-    """Returns the fields that most records leave empty: every field named in a constructor's call costs time."""
+    """Most records leave these fields empty, and every field in a constructor's call costs time."""
     fields: dict[str, Any] = {}
     error, prompt, routing = state.error, state.prompt, state.routing
     if error is not None:
@@ -168,8 +163,6 @@ def _rare_fields(state: RequestState) -> dict[str, Any]:
 
 
 def prompted_fields(state: RequestState) -> dict[str, Any]:
-    """Returns the fields of a request that named a managed prompt which differ from request to request, where all get
-    the same version."""
     fields: dict[str, Any] = {}
     if state.outcome is Outcome.SUCCESS:
         fields["empty_answer"] = is_empty(state)
@@ -191,8 +184,6 @@ def _attributes(state: RequestState) -> dict[str, str]:
 
 
 def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptRecord, ...]:
-    """Returns the record's attempts. The one that answered, or for which the client did not wait, comes last, with the
-    usage and the cost of the record itself."""
     routing = state.routing
     if routing.served_seconds is None:
         return routing.failed
@@ -212,13 +203,11 @@ def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptReco
 
 
 def _unbilled(state: RequestState) -> Cost | None:
-    """Returns the cost of an answer without billed tokens: zero, or None for a model without a known price."""
     return None if state.routing.price is None else Cost()
 
 
 def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
-    """Returns the cost of input, cache reads, cache writes, output, all else, and the sum, in US dollars; empty texts
-    where the cost is unknown."""
+    """Returns input, cache reads, cache writes, output, all else, and the sum, in US dollars; empty if unknown."""
     if cost is None:
         return "", "", "", "", "", ""
     return (
@@ -231,9 +220,29 @@ def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
     )
 
 
+def cost_fields(cost: Cost | None) -> dict[str, Any]:
+    """Returns the fields of a record that say what it cost."""
+    names = ("input", "cache_read", "cache_write", "output", "other")
+    parts = {f"cost_{name}_usd": text for name, text in zip(names, cost_texts(cost), strict=False)}
+    total, source = cost_texts(cost)[-1], cost.source if cost is not None else ""
+    return {"cost_known": cost is not None, **parts, "cost_usd": total, "cost_source": source}
+
+
+def repeatable_id(milliseconds: int, *named: str) -> str:
+    """Returns a UUIDv7 that is the same for the same Unix time and names."""
+    digest = hashlib.blake2b(":".join(named).encode("utf-8", "surrogatepass"), digest_size=10).digest()
+    number = int.from_bytes(digest, "big") & ((1 << 74) - 1)
+    time_part = milliseconds & ((1 << 48) - 1)
+    value = time_part << 80 | 0x7 << 76 | (number >> 62) << 64 | 0b10 << 62 | number & ((1 << 62) - 1)
+    return str(UUID(int=value))
+
+
 def _usage_of(state: RequestState) -> Usage:
-    """Returns the usage that the provider stated; an estimate for output without one, and for a request that was cut
-    off while the provider was working on it, which may be billed; zeros where no provider had the request."""
+    """Returns the usage that the provider stated.
+
+    Without it, output is estimated, and so is a request that was cut off while the provider was working on it, which
+    may be billed. Zeros if no provider had the request.
+    """
     answer = state.answer
     if answer.usage is not None:
         usage = _caught_up(state, answer.usage)
@@ -246,8 +255,10 @@ def _usage_of(state: RequestState) -> Usage:
 
 
 def _was_cut_off(state: RequestState) -> bool:
-    """Returns whether the client left, or the worker was stopped, when the provider had the request. An operation
-    without chat completions is not counted by its body, which may be a file."""
+    """True if the client left, or the worker was stopped, when the provider had the request.
+
+    Operations without chat completions are not counted by their body, which may be a file.
+    """
     return (
         state.outcome in (Outcome.CANCELLED, Outcome.INTERRUPTED)
         and state.routing.is_written
@@ -256,8 +267,10 @@ def _was_cut_off(state: RequestState) -> bool:
 
 
 def _caught_up(state: RequestState, stated: Usage) -> Usage:
-    """Returns the stated usage, with estimated output tokens where a stream was cut: providers that count as they go
-    (Anthropic, Bedrock, Gemini) have then counted far less than they delivered."""
+    """Estimates the output tokens of a cut stream.
+
+    Providers that count as they go (Anthropic, Bedrock, Gemini) have then counted far less than they delivered.
+    """
     if state.outcome is Outcome.SUCCESS:
         return stated
     stated = completed_usage(state, stated)

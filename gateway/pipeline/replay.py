@@ -1,4 +1,4 @@
-"""A whole answer to a request for a stream, which some servers and proxies give: the client gets it as a stream."""
+"""Some servers and proxies give a whole answer to a request for a stream: the client gets it as a stream."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from integrations.providers.errors import FailureKind, NotAStreamError, Provider
 def whole_completion(
     adapter: Adapter, request: ChatRequest, found: NotAStreamError, state: RequestState
 ) -> ParsedResponse:
-    """Returns the chat completion in the body that came in place of a stream. An answer in the client's own protocol is
-    translated, and is not native any more. Raises ProviderError: `found` when the body is no answer."""
+    """Returns the chat completion in a body that came in place of a stream; a native answer is translated.
+
+    Raises ProviderError: `found` if the body is no answer.
+    """
     try:
         answer = adapter.parse_response(request, found.body)
     except ProviderError as failure:

@@ -1,5 +1,3 @@
-"""The requirements that a request has of a model, for the choice that `auto` makes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -21,8 +19,7 @@ _KINDS = {
 
 
 def needs_of(request: ChatCompletionRequest) -> RequestNeeds:
-    """Returns the request's needs. Tokens are estimated from its texts and tools: an image's bytes say nothing about
-    the tokens that it becomes."""
+    """Tokens are estimated from texts and tools: an image's bytes say nothing about its tokens."""
     media: dict[str, Any] = dict.fromkeys(_kinds(request.messages), True)
     size = sum(_text_bytes(message) for message in request.messages)
     if request.tools:

@@ -1,5 +1,3 @@
-"""Estimates of the tokens and the cost that a request reserves before its provider has counted them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,13 +21,10 @@ _UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
 
 
 def prompt_tokens(context: RequestContext) -> int:
-    """Returns the tokens of the prompt: text by its bytes, images at a flat rate, documents by their size and at
-    least as an image."""
     return tokens_of_prompt(context.body, context.request)
 
 
 def tokens_of_prompt(body: bytes, request: ChatCompletionRequest) -> int:
-    """Returns the same as `prompt_tokens`, of a body and the request decoded from it."""
     size, tokens = len(body), 0
     if size > _SMALL_BYTES:
         for message in request.messages:
@@ -44,7 +39,6 @@ def tokens_of_prompt(body: bytes, request: ChatCompletionRequest) -> int:
 
 
 def completion_tokens(request: ChatCompletionRequest) -> int:
-    """Returns the most tokens that the request allows for all its choices, reasoning included."""
     allowed = request.max_completion_tokens or request.max_tokens
     if not allowed:
         allowed = settings.LIMITS_OUTPUT_TOKENS
@@ -66,6 +60,6 @@ def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> 
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:
-    """Returns the price at every provider and model that may answer: a request that fails over has to fit as well."""
+    """Includes the price at every provider and model that may answer: a request that fails over has to fit as well."""
     snapshot = context.snapshot
     return [attempt.price_in(snapshot) for attempt in attempts]

@@ -1,5 +1,8 @@
-"""Stage 10: the answer to the client, whole or streamed. The record is written just before the last bytes leave
-(`Reply.before_last`): an answer that a client has seen succeed is on disk, whenever the worker is killed."""
+"""Stage 10: the answer to the client, whole or streamed.
+
+The record is written just before the last bytes leave (`Reply.before_last`): an answer that a client has seen succeed
+is on disk, whenever the worker is killed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,6 @@ from integrations.providers.usage import Usage
 async def whole_answer(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> bytes:
-    """Returns the chat completion that may go out. Raises ApplicationError when no attempt gives one."""
     if context.snapshot.settings.guardrails.guards_output and not state.surface.native_only:
         body = await _guarded(runtime, context, attempts, state)
     else:
@@ -51,8 +53,6 @@ async def whole_answer(
 
 
 async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState) -> bytes:
-    """Returns what output guardrails let through of the first answer, or of a second one."""
-
     async def once(left: list[Attempt]) -> bytes:
         completion = await complete(runtime, context, left, state)
         _note_completion(state, completion)
@@ -83,8 +83,6 @@ def _note_completion(state: RequestState, completion: ParsedResponse) -> None:
 
 
 class StreamedAnswer:
-    """One answer that leaves as server-sent events, with the heartbeat that keeps it alive during silences."""
-
     __slots__ = (
         "_answer",
         "_ends_at",
@@ -120,7 +118,7 @@ class StreamedAnswer:
         self._heartbeat = Heartbeat(partial(_beat, state, reply), runtime.loop)
 
     async def send(self, context: RequestContext, attempts: list[Attempt]) -> None:
-        """Sends the first stream that has output, or a second one when the first was graded too low.
+        """Sends the first stream that has output, or a second one if the first was graded too low.
 
         Raises ApplicationError for a failure before the stream's first event; a later one ends the stream.
         """
@@ -162,7 +160,6 @@ class StreamedAnswer:
             raise
 
     async def _relay(self, stream: OpenStream) -> None:
-        """Passes events on as they come. A failure after output becomes `state.error`, for the last event to report."""
         self._answer.first_output = time.perf_counter()
         self._framed = sse.relay_all if self._answer.is_native else sse.frame_all
         if self._guard is None:
@@ -189,8 +186,7 @@ class StreamedAnswer:
             self._note_break(failure_of(error), stream.attempt)
 
     def _take_plain(self, data: bytes) -> bool:
-        """Does what `_take` does. A chunk that only adds text leaves as it came, and no object is made of it; `_take`
-        gets every other one."""
+        """The fast path of `_take`: a chunk that only adds text leaves as it came, and no object is made of it."""
         text, now, stream, answer = self._plain(data), self._loop.time(), self._stream, self._answer
         received = stream.received + len(data)
         if not text or received > self._max_bytes or now >= self._ends_at or not self._write_piece(data):
@@ -202,12 +198,11 @@ class StreamedAnswer:
         return True
 
     def _take(self, data: bytes) -> bool:
-        """Forwards what has arrived of the provider's stream. Returns False when that has to wait for a guardrail or
-        for the client: the events are `_stream.events` then. Raises ProviderError.
+        """Forwards what has arrived. Returns False if `_stream.events` have to wait for a guardrail or the client.
 
-        The transport calls this once for everything that it has read: a task that wakes up for each read, and passes
-        through all the coroutines of a request, costs more than the rest. So does, between two system calls, any call
-        of a function that is not needed.
+        Raises ProviderError. The transport calls this once for everything that it has read: waking a task for each
+        read, through all the coroutines of a request, costs more than the rest. So does any unneeded function call
+        between two system calls.
         """
         stream, answer = self._stream, self._answer
         stream.received += len(data)
@@ -228,7 +223,6 @@ class StreamedAnswer:
         return True
 
     def _check_time(self) -> None:
-        """Raises ProviderError when the request has no time left."""
         if time.perf_counter() - self._state.started >= self._total:
             raise too_slow()
 
@@ -295,7 +289,6 @@ class StreamedAnswer:
             stream.events = await check_schema_of_stream(schema, self._state, stream.events)
 
     async def _pass_on_rest(self, stream: OpenStream, guard: OutputGuard) -> None:
-        """Sends what the guard holds back: with the last events, or before the error that ends the stream."""
         state, reply = self._state, self._reply
         held = await guard.last(stream.events if state.error is None else [])
         await self._heartbeat.settled()
@@ -319,7 +312,7 @@ async def _beat(state: RequestState, reply: Reply) -> None:
 
 
 async def answer_error(reply: Reply, error: ApplicationError, state: RequestState) -> None:
-    """Sends the error as a status, or as the terminal event when a heartbeat had to commit the status before."""
+    """Sends the error as a status, or as the terminal event if a heartbeat had to commit the status before."""
     if reply.started:
         await reply.end_with_error(error)
     else:

@@ -1,5 +1,3 @@
-"""The stages of a chat completion, in order (docs/architecture.md#the-life-of-a-request)."""
-
 from __future__ import annotations
 
 import asyncio
@@ -57,8 +55,10 @@ logger = logging.getLogger("gateway.request")
 
 
 def counterpart_key(health: HealthMonitor, state: RequestState, asked: RequestContext, first: Attempt) -> str:
-    """Returns the cache's key for the answer of the other arm; empty where the request is in no arm, or the other one
-    would have refused it. `asked` is the request as the client sent it, `first` the first choice of its own arm."""
+    """Returns the cache key of the other arm's answer; empty if the request is in no arm, or the other would refuse it.
+
+    `asked` is the request as the client sent it, `first` the first choice of its own arm.
+    """
     use = state.prompt
     if not use.unit or use.fallback:
         return ""
@@ -78,7 +78,7 @@ def counterpart_key(health: HealthMonitor, state: RequestState, asked: RequestCo
 
 
 def _is_drawn(asked: RequestContext) -> bool:
-    """Returns whether the order of providers is drawn for each request. Both arms have to go by the same draw then."""
+    """True if the order of providers is drawn for each request. Both arms must then use the same draw."""
     preferences = asked.request.provider
     return preferences is not None and preferences.sort is not None
 
@@ -91,16 +91,11 @@ def _first_attempt(health: HealthMonitor, state: RequestState, other: RequestCon
 
 
 class Call(NamedTuple):
-    """What answers a request that is no question to a model (`Reply.call`). `body_seconds` is how long its body may
-    take to arrive."""
-
     answer: Callable[[Runtime, RequestState, Reply, ClientWatch], Awaitable[None]]
     body_seconds: float
 
 
 class Sender(NamedTuple):
-    """What a plan has found out about a request's sender before it declined (`Reply.sender`)."""
-
     headers: RequestHeaders
     found: Found
 
@@ -110,7 +105,7 @@ _CLIENT_CLOSED = 499
 
 
 async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, reply: Reply) -> None:
-    """Answers one request in the protocol of `reply`, and records it. Raises nothing but an outer cancellation."""
+    """Answers one request in the protocol of `reply`, and records it. Raises only an outer cancellation."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
     sender: Sender | None = reply.sender
     headers = read_headers(raw_headers) if sender is None else sender.headers
@@ -129,7 +124,6 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 
 async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply) -> None:
-    """Serves a request whose key is known: a client's, or one of the service's own (`internal_client.py`)."""
     call: Call | None = reply.call
     body_seconds = runtime.deadlines.body if call is None else call.body_seconds
     watch = ClientWatch(receive, runtime.loop, body_seconds)

@@ -1,5 +1,3 @@
-"""Stage 5: the choice of the providers and models to try, in order (docs/routing.md)."""
-
 from __future__ import annotations
 
 import random
@@ -29,13 +27,15 @@ _NO_PREFERENCES = ProviderPreferences()
 
 
 def select(context: RequestContext, health: HealthMonitor, key: str = "") -> list[Attempt]:
-    """Returns the attempts: the request's model first, then `models`, each at the enabled providers that serve it, then
-    the providers of `fallback_order` with a model of theirs. `auto` stands for the preferred models that can serve the
-    request, and the name of a model group for the models of the group. `key` is the session or the request by which one
-    of several deployments of a provider is chosen.
+    """Returns the attempts in order.
 
-    Raises ModelNotFoundError (404) when no enabled provider serves any of them, and CredentialUnreadableError (500)
-    when only one whose credential cannot be read does, or when no other may.
+    The request's model comes first, then `models`, each at the enabled providers that serve it, then the providers of
+    `fallback_order` with a model of theirs. `auto` stands for the preferred models that can serve the request, the name
+    of a model group for its models. `key` is the session or the request by which one of several deployments of a
+    provider is chosen.
+
+    Raises ModelNotFoundError (404) if no enabled provider serves any of them, and CredentialUnreadableError (500) if
+    only one whose credential cannot be read does, or if no other may.
     """
     request = context.request
     is_chat = context.native is None or not is_native_only(context)
@@ -50,8 +50,6 @@ def select(context: RequestContext, health: HealthMonitor, key: str = "") -> lis
 
 
 def only_attempt(snapshot: ProjectSnapshot, model: str) -> list[Attempt] | None:
-    """Returns the only attempt, of one model at one provider, that almost every request has, and caches it in the
-    snapshot; None when there are several to put in order."""
     if model == AUTO or model in snapshot.groups or snapshot.settings.fallback_order or snapshot.unreadable:
         return None
     candidates = candidates_of(snapshot, model, snapshot.deployments.keys() or snapshot.credentials.keys())
@@ -65,8 +63,6 @@ def only_attempt(snapshot: ProjectSnapshot, model: str) -> list[Attempt] | None:
 
 
 class _Selection:
-    """The choice of attempts for one request."""
-
     def __init__(self, context: RequestContext, health: HealthMonitor, key: str) -> None:
         self._request: ChatCompletionRequest = context.request
         self._snapshot: ProjectSnapshot = context.snapshot
@@ -104,8 +100,6 @@ class _Selection:
         return attempts
 
     def _serving(self, requested: str) -> list[list[Candidate]]:
-        """Returns the candidates for a model of the request, in order; for `auto` and a group, of each model it stands
-        for."""
         if requested == AUTO:
             models = self._preferred()
         elif requested in self._snapshot.groups:
@@ -125,17 +119,12 @@ class _Selection:
         return adapter is not None and adapter.serves(candidate.upstream_model)
 
     def _preferred(self) -> list[str]:
-        """Returns the preferred models that can serve the request, those that answer at present first."""
         needs = needs_of(self._request)
         able = [model for model in self._snapshot.models_of(AUTO, self._session_id) if self._able(model, needs)]
         able.sort(key=lambda model: not self._answers(model))
         return able if self._fallbacks else able[:1]
 
     def _members(self, group: str) -> list[str]:
-        """Returns the models of a group that are served, those that can do what the request needs before the others.
-
-        Raises ValidationError where only chat models are expected of a group.
-        """
         if self._operation:
             raise ValidationError(
                 f"model: the model group {group!r} stands for chat models; name a model for {self._operation}",
@@ -154,7 +143,6 @@ class _Selection:
         return any(self._health.health_of(target).circuit is not CircuitState.OPEN for target in targets)
 
     def _in_order(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Orders one model's providers: `provider.order`, then by latency if requested, else as the project says."""
         candidates = self._spread(candidates)
         preferred = picked(candidates, self._preferences.order or ())
         rest = [candidate for candidate in candidates if candidate not in preferred]
@@ -170,8 +158,10 @@ class _Selection:
         return preferred + rest
 
     def _spread(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns the candidates with each provider's deployments in the order of this request. Those that take no
-        request at present come last, so that the keys of a deployment return to it when it is well again."""
+        """Orders each provider's deployments for this request.
+
+        Those that take no request at present come last, so that a deployment's keys return to it when it is well again.
+        """
         if len(candidates) < 2 or not self._snapshot.deployments:
             return candidates
         groups: dict[str, list[Candidate]] = {}
@@ -180,18 +170,15 @@ class _Selection:
         return [one for group in groups.values() for one in sorted(group, key=self._is_away)]
 
     def _is_away(self, candidate: Candidate) -> bool:
-        """Returns True for a deployment that takes no request at present."""
         is_open = self._health.health_of(self._target(candidate)).circuit is CircuitState.OPEN
         return is_open or self._is_used_up(candidate)
 
     def _is_used_up(self, candidate: Candidate) -> bool:
-        """Returns True for a deployment whose vendor's limit of this minute is reached."""
         found = self._snapshot.deployments[candidate.deployment]
         number = found.credentials.integration_id
         return found.is_limited and self._health.use.is_used_up(number, rpm=found.rpm, tpm=found.tpm)
 
     def _as_project_falls_back(self, candidates: list[Candidate], *, first_is_chosen: bool) -> list[Candidate]:
-        """Orders by `fallback_order`, then by health. A list that leaves out the first choice ranks those behind it."""
         healthy = self._sorted_by_health(candidates)
         listed = picked(healthy, self._settings.fallback_order)
         others = [candidate for candidate in healthy if candidate not in listed]
@@ -201,7 +188,6 @@ class _Selection:
         return chosen + listed + others[len(chosen) :]
 
     def _substitutes(self, chosen: list[Candidate]) -> list[Candidate]:
-        """Returns the substitutes of the project's fallback providers that serve none of the request's models."""
         taken = {candidate.deployment or candidate.provider for candidate in chosen}
         needs = needs_of(self._request) if self._settings.fallback_order else RequestNeeds()
         offers = (
@@ -213,14 +199,12 @@ class _Selection:
         return [offer for offer in offers if offer is not None]
 
     def _places_of(self, name: str) -> list[tuple[str, str]]:
-        """Returns the permitted provider of the name, or its deployments in the order of this request."""
         if not self._snapshot.deployments:
             return [(name, "")] if name in self._allowed else []
         found = of_name(self._snapshot, name, self._allowed)
         return [(one.provider, one.name) for one in sorted(found, key=lambda one: rank(one, self._key))]
 
     def _offer(self, provider: str, deployment: str, needs: RequestNeeds) -> Candidate | None:
-        """Returns the same model at the provider, else the first preferred one, else the provider's default."""
         own = [model.rpartition("/")[2] for model in self._snapshot.models_of(self._request.model, self._session_id)]
         names = [*own, *self._snapshot.models_of(AUTO, self._session_id)]
         places = (deployment or provider,)
@@ -237,7 +221,6 @@ class _Selection:
         return [by_target[target] for target in order_by_latency(list(by_target), self._health.health_of, draw)]
 
     def _sorted_by_health(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Orders the providers; the deployments of one stay in their order, and the first stands for all."""
         groups: dict[str, list[Candidate]] = {}
         for candidate in candidates:
             groups.setdefault(candidate.provider, []).append(candidate)
@@ -258,7 +241,6 @@ class _Selection:
         return "model: none of the project's preferred models is enabled and can do what this request needs"
 
     def _unserved(self) -> str:
-        """Returns the reason why no provider serves the request's model."""
         model, snapshot = self._request.model, self._snapshot
         if self._operation and (serving := candidates_of(snapshot, model, self._allowed)):
             names = ", ".join(dict.fromkeys(candidate.provider for candidate in serving))
@@ -275,7 +257,6 @@ class _Selection:
 
 
 def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
-    """Returns each candidate once, in order, with the number of the first model that it serves."""
     entries: dict[Candidate, int] = {}
     for number, candidates in enumerate(models):
         for candidate in candidates:
@@ -284,7 +265,6 @@ def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
 
 
 def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None, entry: int = 0) -> Attempt:
-    """Returns the attempt with a candidate. `first` is the first choice; None when there is no other."""
     credentials, adapter = access_of(snapshot, candidate), adapter_for(candidate.provider)
     deployment = snapshot.deployments.get(candidate.deployment) if candidate.deployment else None
     needs_max_output = adapter.traits.needs_max_output

@@ -1,4 +1,4 @@
-"""Usage of answers whose provider has not counted tokens: every answer states its usage, and an estimate is marked.
+"""Completes usage that a provider has not counted: every answer states its usage, and an estimate is marked.
 
 A provider that states no count, or 0 tokens for a prompt or for an answer that holds something, has not counted it.
 """
@@ -22,8 +22,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def completed(stated: Usage | None, prompt_tokens: int, output_bytes: int) -> Usage:
-    """Returns the stated usage with estimates in place of what the provider has not counted: the estimated
-    `prompt_tokens`, and the tokens in `output_bytes` of an answer. What is stated of an answer without output stays."""
+    """Fills in the stated usage with estimates: `prompt_tokens`, and the tokens in `output_bytes` of an answer.
+
+    For an answer without output, what is stated stays.
+    """
     output = estimated_tokens(output_bytes)
     if stated is None:
         return Usage(prompt_tokens, output, estimated=True)
@@ -42,8 +44,7 @@ def completed(stated: Usage | None, prompt_tokens: int, output_bytes: int) -> Us
 
 
 def _divided(total: Usage, prompt_tokens: int, output_tokens: int) -> Usage:
-    """Returns the usage whose provider has stated nothing but the total, divided by the estimates. What both do not
-    explain is output, such as hidden reasoning."""
+    """Divides a total by the estimates. What both do not explain is output, such as hidden reasoning."""
     tokens = total.prompt_tokens
     if prompt_tokens + output_tokens > tokens:
         prompt_tokens = tokens * prompt_tokens // (prompt_tokens + output_tokens)
@@ -59,9 +60,11 @@ def _divided(total: Usage, prompt_tokens: int, output_tokens: int) -> Usage:
 
 
 def with_usage(answer: ParsedResponse, prompt_tokens: int, native: NativeAdapter | None) -> ParsedResponse:
-    """Returns the whole answer with its usage completed; with zeros where a filter answered in place of the model. The
-    body of an answer in the client's own protocol stays as it is; `native` is the adapter of that protocol, None for a
-    chat completion."""
+    """Completes the usage of a whole answer; zeros if a filter answered in place of the model.
+
+    A body in the client's own protocol stays as it is; `native` is the adapter of that protocol, None for a chat
+    completion.
+    """
     if native is not None:
         body = native.as_chat(answer.body, stream=False)
         output_bytes = _output_bytes(_decode(body)) if body else len(answer.body)
@@ -79,7 +82,6 @@ def with_usage(answer: ParsedResponse, prompt_tokens: int, native: NativeAdapter
 
 
 def _output_bytes(completion: dict[str, Any]) -> int:
-    """Returns the bytes of all that the messages of a chat completion hold of the model's."""
     fields = [
         value
         for choice in completion.get("choices") or ()
@@ -90,8 +92,6 @@ def _output_bytes(completion: dict[str, Any]) -> int:
 
 
 def without_usage(events: list[StreamEvent]) -> list[StreamEvent]:
-    """Returns the last events of a stream with zeros in place of the estimate, where a filter answered in place of the
-    model."""
     last = events[-1]
     zeros = {**_decode(last.data), "usage": usage_object(Usage())}
     return [*events[:-1], StreamEvent(_encode(zeros), last.has_output, last.text)]

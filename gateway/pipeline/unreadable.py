@@ -1,5 +1,3 @@
-"""Enabled providers whose stored credential cannot be read, where a request would have been served by one of them."""
-
 from __future__ import annotations
 
 from analytics.request_log.record import AttemptRecord
@@ -11,7 +9,6 @@ from integrations.registry import Candidate, resolve
 
 
 def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
-    """Returns the request's first choice when its credential cannot be read, else None."""
     models = snapshot.models_of(request.model)
     candidates = [found for model in models for found in resolve(model, _allowed(snapshot, request), snapshot.disabled)]
     group = snapshot.groups.get(request.model)
@@ -36,7 +33,6 @@ def unreadable_error(candidate: Candidate) -> CredentialUnreadableError:
 
 
 def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None:
-    """Adds the provider that could not be called to the request's record, as an attempt that sent nothing."""
     choice = unreadable_choice(state.snapshot, request)
     if choice is not None:
         state.routing.failed += (
@@ -51,7 +47,6 @@ def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None
 
 
 def _allowed(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> frozenset[str]:
-    """Returns the project's providers that the request allows, readable or not."""
     preferences = request.provider
     allowed = frozenset(snapshot.credentials) | snapshot.unreadable
     if preferences is None:
@@ -62,6 +57,5 @@ def _allowed(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> froze
 
 
 def _kind(snapshot: ProjectSnapshot, name: str) -> str:
-    """Returns the provider of a deployment; any other name is a provider's."""
     deployment = snapshot.deployments.get(name)
     return deployment.provider if deployment is not None else name

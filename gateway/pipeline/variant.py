@@ -1,5 +1,3 @@
-"""Chooses the version of a prompt that a request gets (docs/rollouts.md)."""
-
 from __future__ import annotations
 
 from gateway.pipeline.context import RequestContext, RequestState
@@ -20,8 +18,6 @@ _UNIT_NAMES = {
 def version_for(
     prompt: ManagedPrompt, active: PromptVersionRecord, context: RequestContext, state: RequestState
 ) -> PromptVersionRecord:
-    """Returns the active version, or that of the arm to which a running rollout allocates the request, and notes it in
-    `state.prompt`."""
     rollout, forced = prompt.rollout, context.headers.force_variant
     if rollout is None:
         if forced:
@@ -58,8 +54,6 @@ def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestS
 
 
 def allocation_for(rollout: RunningRollout, user_id: str, session_id: str, request_id: str) -> Allocation:
-    """Returns the arm of a user, a session or a request; the same for all that name the unit by which the rollout
-    allocates."""
     unit = _unit(rollout.allocation_type, user_id, session_id)
     known = rollout.drawn.get(unit)
     if known is not None:
@@ -81,7 +75,6 @@ def allocation_for(rollout: RunningRollout, user_id: str, session_id: str, reque
 
 
 def _unit(kind: AllocationType, user_id: str, session_id: str) -> str:
-    """Returns the user or the session by which the request is allocated; empty for one that is allocated by itself."""
     if kind is AllocationType.USER_STICKY:
         return user_id
     return session_id if kind is AllocationType.SESSION_STICKY else ""

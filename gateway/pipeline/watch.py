@@ -1,5 +1,3 @@
-"""Watches the client: a body that arrives too slowly, and a client that leaves while a provider is waited for."""
-
 from __future__ import annotations
 
 import asyncio
@@ -12,14 +10,15 @@ _DELAY_SECONDS = 0.25
 
 
 class ClientWatch:
-    """Cancels the task that made it when the client is too slow or disconnects; `late` and `disconnected` tell those
-    from other cancellations. One timer serves for both: a quick request sets it once and cancels it once.
+    """Cancels the task that made it when the client is too slow or disconnects.
+
+    `late` and `disconnected` tell those from other cancellations. One timer serves for both: a quick request sets it
+    once and cancels it once.
     """
 
     __slots__ = ("_deadline", "_handle", "_loop", "_owner", "_task", "disconnected", "late", "receive")
 
     def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop, body_seconds: float) -> None:
-        """`body_seconds` are the seconds within which the whole body has to arrive."""
         self.receive = receive
         self._loop = loop
         self._owner = asyncio.current_task(loop)
@@ -30,11 +29,9 @@ class ClientWatch:
         self.late = False
 
     def body_arrived(self) -> None:
-        """Ends the wait for the body: from here on the client's next message can only be its disconnect."""
         self._deadline = None
 
     def stop(self) -> None:
-        """Ends the watch: it cancels nothing from here on."""
         self._handle.cancel()
         self._owner = None
         if self._task is not None:

@@ -1,5 +1,3 @@
-"""Lists the models that a project can try."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -16,8 +14,10 @@ from integrations.selectors import SANDBOX, enabled_credentials
 
 
 def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
-    """Returns `auto` and the preferred models first, then the model groups, and the others by name. `search` holds
-    words that the name has to contain."""
+    """`auto` and the preferred models come first, then the model groups, then the others by name.
+
+    `search` holds words that the name must contain.
+    """
     words = search.lower().split()
     providers = {credentials.provider for credentials in enabled_credentials(project_id)}
     preferred = project_settings(project_id).preferred_models

@@ -1,5 +1,3 @@
-"""Builds the chat-completion request that a call of the playground stands for."""
-
 from __future__ import annotations
 
 import json
@@ -19,8 +17,6 @@ answer is shown."""
 
 
 def chat_body(model: str, given: Mapping[str, Any], *, stream: bool = False) -> bytes:
-    """Returns the JSON for one model, checked by the gateway's own rules. Raises ValidationError naming the field at
-    fault."""
     fields: dict[str, Any] = {"model": model}
     fields.update((name, given[name]) for name in FIELDS if given.get(name) is not None)
     if stream:

@@ -1,16 +1,15 @@
-"""Compares several answers by speed and by cost. Arithmetic only."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.wire.shown import shown_as
+from gateway.playground.shapes import ComparedCost
+
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One model's figures; `cost_usd` is None when it is not known."""
-
     model: str
     succeeded: bool
     latency_ms: float
@@ -19,8 +18,7 @@ class Contender:
 
 
 def compared(contenders: Sequence[Contender]) -> dict[str, Any]:
-    """Returns the comparison. `fastest` and `cheapest` are models, the first named of equals, or None without an
-    answer."""
+    """`fastest` and `cheapest` are models, the first named of equals, or None without an answer."""
     good = [contender for contender in contenders if contender.succeeded]
     priced = [(contender.cost_usd, contender) for contender in good if contender.cost_usd is not None]
     lowest = min((cost for cost, _ in priced), default=None)
@@ -33,23 +31,20 @@ def compared(contenders: Sequence[Contender]) -> dict[str, Any]:
 
 
 def tokens_per_dollar(tokens: int, cost_usd: float | None) -> float | None:
-    """Returns the prompt and completion tokens that a dollar buys; None when the cost is unknown or zero."""
+    """Returns the prompt and completion tokens that a dollar buys; None if the cost is unknown or zero."""
     return round(tokens / cost_usd, 2) if cost_usd else None
 
 
-def _costs(contender: Contender, lowest: float | None) -> dict[str, Any]:
-    counts = contender.succeeded
-    cost = contender.cost_usd
-    return {
-        "model": contender.model,
-        "cost_usd": cost,
-        "total_tokens": contender.total_tokens,
-        "tokens_per_dollar": tokens_per_dollar(contender.total_tokens, cost) if counts else None,
-        "times_cheapest": round(cost / lowest, 4) if counts and cost is not None and lowest else None,
-    }
+def _costs(contender: Contender, lowest: float | None) -> ComparedCost:
+    counts, cost = contender.succeeded, contender.cost_usd
+    return shown_as(
+        ComparedCost,
+        contender,
+        tokens_per_dollar=tokens_per_dollar(contender.total_tokens, cost) if counts else None,
+        times_cheapest=round(cost / lowest, 4) if counts and cost is not None and lowest else None,
+    )
 
 
 def _total(contenders: Sequence[Contender]) -> float | None:
-    """Returns the sum of the known costs; None when none is known."""
     known = [contender.cost_usd for contender in contenders if contender.cost_usd is not None]
     return round(sum(known), 10) if known else None

@@ -1,5 +1,3 @@
-"""The playground's error, which repeats that of the request it made."""
-
 from __future__ import annotations
 
 from core.errors import ApplicationError
@@ -12,8 +10,6 @@ _PASSED_ON = ("retry-after", "x-ratelimit-")
 
 
 class PlaygroundError(ApplicationError):
-    """The gateway's error for the answer's request, with its status and the headers that a client should see."""
-
     def __init__(self, answer: InternalAnswer) -> None:
         failure = answer.error
         if failure is None:

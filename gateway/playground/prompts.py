@@ -1,5 +1,3 @@
-"""Finds the version of a prompt that a call of the playground names."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,9 +11,10 @@ _SYSTEM = ("system", "developer")
 
 
 def requested_version(project_id: UUID, given: Mapping[str, Any]) -> PromptVersionRecord | None:
-    """Returns the version that a call names; None when `prompt_version` is left out. The variables are checked here
-    already, so that an error names its field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError,
-    VariableError."""
+    """Returns None without `prompt_version`. Checks the variables too, so that an error names its field.
+
+    Raises ValidationError, ConfigNotFoundError, VersionNotFoundError, VariableError.
+    """
     number, name = given.get("prompt_version"), given.get("prompt_config")
     if number is None:
         return None

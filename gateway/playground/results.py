@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from analytics.request_log.record import RequestRecord
+from core.wire.shown import shown_as
 from gateway.judging.judge import JudgeResult
 from gateway.pipeline.internal_client import InternalAnswer, Reported
+from gateway.playground.shapes import PlaygroundFailure, PlaygroundUsage
 from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One model's answer; `judgement` is None when none was requested."""
-
     model: str
     answer: InternalAnswer
     judgement: JudgeResult | None = None
@@ -42,7 +41,6 @@ class Result:
         return record.prompt_tokens + record.completion_tokens if record is not None else 0
 
     def shown(self) -> dict[str, Any]:
-        """Returns the result as JSON."""
         answer, record, headers = self.answer, self.answer.record, self.answer.headers
         version = headers.get(PROMPT_VERSION.decode())
         return {
@@ -67,7 +65,6 @@ class Result:
 
 
 def message_of(answer: InternalAnswer) -> dict[str, Any] | None:
-    """Returns the message of the first choice."""
     choices = (answer.completion or {}).get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
@@ -79,8 +76,8 @@ def cost_of(answer: InternalAnswer) -> float | None:
     return float(record.cost_usd) if record is not None and record.cost_known else None
 
 
-def error_of(error: Reported | None) -> dict[str, str] | None:
-    return None if error is None else {"type": error.type, "code": error.code, "message": error.message}
+def error_of(error: Reported | None) -> PlaygroundFailure | None:
+    return None if error is None else shown_as(PlaygroundFailure, error)
 
 
 def evaluation_of(judgement: JudgeResult | None) -> dict[str, Any] | None:
@@ -97,18 +94,11 @@ def evaluation_of(judgement: JudgeResult | None) -> dict[str, Any] | None:
     }
 
 
-def _usage(record: RequestRecord | None) -> Mapping[str, Any] | None:
+def _usage(record: RequestRecord | None) -> PlaygroundUsage | None:
     if record is None or not record.prompt_tokens + record.completion_tokens:
         return None
-    return {
-        "prompt_tokens": record.prompt_tokens,
-        "completion_tokens": record.completion_tokens,
-        "total_tokens": record.prompt_tokens + record.completion_tokens,
-        "cache_read_tokens": record.cache_read_tokens,
-        "cache_write_tokens": record.cache_write_tokens,
-        "reasoning_tokens": record.reasoning_tokens,
-        "estimated": record.tokens_estimated,
-    }
+    total = record.prompt_tokens + record.completion_tokens
+    return shown_as(PlaygroundUsage, record, total_tokens=total, estimated=record.tokens_estimated)
 
 
 def _scores(judgement: JudgeResult | None) -> dict[str, float] | None:

@@ -1,5 +1,3 @@
-"""Wire shapes of the playground (docs/playground.md)."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -121,7 +119,7 @@ class ModelParameters(Parameters):
 
 
 def validated(serializer: type[_ChatSerializer], data: Any) -> dict[str, Any]:
-    """Returns the validated data. Raises DRF's ValidationError, or the gateway's for data that is nested too deeply."""
+    """Raises DRF's ValidationError, or the gateway's for data that is nested too deeply."""
     given = serializer(data=data)
     try:
         given.is_valid(raise_exception=True)

@@ -1,5 +1,3 @@
-"""Runs of the playground: sends the requests, has answers judged, stores the scores."""
-
 from __future__ import annotations
 
 import asyncio
@@ -22,7 +20,6 @@ from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
 from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.pipeline.internal_client import Caller, InternalAnswer, InternalRequest, Reported, ask
-from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
 from gateway.protocol import sse
 from gateway.runtime.runtime import Runtime
@@ -41,8 +38,6 @@ _NOT_STORED = Reported(503, "service_unavailable_error", "scores_not_kept", "the
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundRun:
-    """One call of the playground. `bodies` are the chat-completion requests by model, in the order they were named."""
-
     project_id: UUID
     actor: str
     session_id: str
@@ -62,8 +57,10 @@ class PlaygroundRun:
 
 
 async def run_all(runtime: Runtime, run: PlaygroundRun) -> list[Result]:
-    """Runs every model at once; a model that fails or takes too long gives a result like the others. Raises
-    ServiceUnavailableError when the project's configuration cannot be read."""
+    """Runs every model at once; a failure or a timeout of a model becomes its result.
+
+    Raises ServiceUnavailableError if the project's configuration cannot be read.
+    """
     snapshot = await runtime.snapshots.project(run.project_id)
     calls = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
     results = await asyncio.gather(*calls)
@@ -71,8 +68,6 @@ async def run_all(runtime: Runtime, run: PlaygroundRun) -> list[Result]:
 
 
 async def stream_one(runtime: Runtime, run: PlaygroundRun) -> AsyncGenerator[bytes]:
-    """Yields the answer of the only model as a stream of the gateway, failures included, and the result as its last
-    event."""
     snapshot = await runtime.snapshots.project(run.project_id)
     ((model, body),) = run.bodies.items()
     request = InternalRequest(runtime, snapshot, run.caller, body, run.seconds)
@@ -88,12 +83,7 @@ async def stream_one(runtime: Runtime, run: PlaygroundRun) -> AsyncGenerator[byt
 
 
 async def streamed_whole(runtime: Runtime, run: PlaygroundRun) -> list[bytes]:
-    """Returns all parts of `stream_one` as a list."""
     return [part async for part in stream_one(runtime, run)]
-
-
-def contender_of(result: Result) -> Contender:
-    return Contender(result.model, result.succeeded, result.latency_ms, result.total_tokens, result.cost_usd)
 
 
 async def _run_one(runtime: Runtime, snapshot: ProjectSnapshot, run: PlaygroundRun, model: str, body: bytes) -> Result:
@@ -125,7 +115,6 @@ async def judged(
 
 
 async def with_stored_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
-    """Returns the results once their scores are stored; where storing failed, the evaluation says so."""
     scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.log_content)]
     if not scores:
         return results
@@ -138,7 +127,7 @@ async def with_stored_scores(run: PlaygroundRun, snapshot: ProjectSnapshot, resu
 
 
 def _scores(result: Result, *, reasons: bool) -> list[NewScore]:
-    """Returns the scores of a result. In a project that stores no texts they have no reason, which may quote one."""
+    """In a project that stores no texts, scores have no reason, which may quote one."""
     judgement = result.judgement
     return [
         NewScore(

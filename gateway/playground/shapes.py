@@ -1,5 +1,3 @@
-"""The playground's responses, for the OpenAPI document."""
-
 from __future__ import annotations
 
 from typing import Any, TypedDict

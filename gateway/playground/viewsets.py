@@ -1,5 +1,3 @@
-"""The playground's endpoints."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
@@ -18,13 +16,14 @@ from rest_framework.response import Response
 from core.api.viewsets import ProjectViewSet
 from core.http.arrival import arrived_at
 from core.openapi import PAGE, operation
+from core.wire.shown import seen_as
 from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
-from gateway.playground.comparison import compared
+from gateway.playground.comparison import Contender, compared
 from gateway.playground.errors import PlaygroundError
 from gateway.playground.prompts import requested_version
 from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
-from gateway.playground.services import PlaygroundRun, contender_of, run_all, stream_one, streamed_whole
+from gateway.playground.services import PlaygroundRun, run_all, stream_one, streamed_whole
 from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
 from gateway.worker.current import is_served, on_loop, serving_runtime
 
@@ -64,7 +63,7 @@ class PlaygroundViewSet(ProjectViewSet):
         given = validated(CompareSerializer, request.data)
         bodies = {model: chat_body(model, given) for model in given["compare_models"]}
         results = on_loop(partial(run_all, run=self._run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
-        figures = compared([contender_of(result) for result in results])
+        figures = compared([seen_as(Contender, result) for result in results])
         return Response({"results": [result.shown() for result in results], **figures})
 
     @operation("listPlaygroundModels", "List models to try", query=[PAGE, ModelParameters], page=PlaygroundModel)
@@ -89,8 +88,7 @@ class PlaygroundViewSet(ProjectViewSet):
 
 
 def _left(request: Request, seconds: float) -> float:
-    """Returns the seconds left of a call's time limit, counted from its arrival: a busy worker must not make it
-    longer."""
+    """The time limit runs from the call's arrival: a busy worker must not extend it."""
     passed = (timezone.now() - arrived_at(request)).total_seconds()
     # A clock that was set meanwhile must not make the time much shorter.
     return seconds - min(max(passed, 0.0), seconds / 2)

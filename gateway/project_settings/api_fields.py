@@ -1,5 +1,3 @@
-"""The fields of the API's serializers, made from the declarations of the settings."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +19,6 @@ Field = serializers.Field[Any, Any, Any, Any]
 
 
 def api_fields(struct: type[msgspec.Struct]) -> dict[str, Field]:
-    """Returns a field for each setting that a struct declares."""
     return {one.name: api_field(one) for one in declared(struct)}
 
 

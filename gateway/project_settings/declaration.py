@@ -1,5 +1,7 @@
-"""The declaration of a setting: beside its type and default, its words and its section of the form. The API, the
-operators' form, the history, the audit log and docs/settings.md are made from what `declared` reads."""
+"""The declaration of a setting: beside its type and default, its words and its section of the form.
+
+The API, the operators' form, the history, the audit log and docs/settings.md are made from what `declared` reads.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ Email = Annotated[str, Meta(max_length=254, extra_json_schema={"format": "email"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the operators' form: its heading, and one or two sentences about it. Settings of a section that
-    `shapes_answers` belong to what an answer was made from: a cached one is given again only under the same values."""
+    """A part of the operators' form: its heading, and one or two sentences about it.
+
+    `shapes_answers`: its settings shape answers, so that a cached answer is given again only under the same values.
+    """
 
     title: str
     text: str
@@ -29,8 +33,6 @@ class Section:
 
 
 class Kind(StrEnum):
-    """The kind of a setting's values."""
-
     BOOLEAN = "boolean"
     INTEGER = "integer"
     NUMBER = "number"
@@ -46,11 +48,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting as it is declared. `minimum` and `maximum` bound a number, `maximum` also the characters of a text and
-    the entries of a list; `item_maximum` bounds the characters of each entry. `path` is the name by which warnings and
-    documents call it, such as `guardrails.trust_mode`. `default` is JSON. `choices` map each value to its
-    words. `problem` returns what is wrong with a value
-    that has the right type, empty if nothing is. `settings` are those that an object consists of."""
+    """A setting as it is declared.
+
+    `minimum` and `maximum` bound a number; `maximum` also the characters of a text and the entries of a list,
+    `item_maximum` the characters of each entry. `path` is its name in warnings and documents, such as
+    `guardrails.trust_mode`. `default` is JSON. `choices` map each value to its words. `problem` returns what is wrong
+    with a value of the right type, empty if nothing is. `settings` are those that an object consists of.
+    """
 
     name: str
     path: str
@@ -78,21 +82,22 @@ def setting(
     choices: Mapping[Any, str] | None = None,
     problem: Callable[[Any], str] | None = None,
 ) -> Meta:
-    """Declares a setting as metadata of its field. `label` and `hint` are shown beside the form's field, `help` stands
-    in the OpenAPI document and in docs/settings.md. `choices` maps the values of a choice to their words."""
+    """Declares a setting as metadata of its field.
+
+    `label` and `hint` are shown beside the form's field, `help` in the OpenAPI document and in docs/settings.md.
+    `choices` maps the values of a choice to their words.
+    """
     extra = {"section": section, "hint": hint, "choices": choices or {}, "problem": problem}
     return Meta(title=label, description=help, extra=extra)
 
 
 @cache
 def declared(struct: type[msgspec.Struct], prefix: str = "") -> tuple[Setting, ...]:
-    """Returns the settings that a struct declares, in its order."""
     found: Any = inspect.type_info(struct)
     return tuple(_setting(field, prefix) for field in found.fields)
 
 
 def parts(struct: type[msgspec.Struct]) -> Iterator[Setting]:
-    """Yields the settings with each one of an object instead of the object."""
     for one in declared(struct):
         yield from one.settings or (one,)
 
@@ -119,7 +124,6 @@ def _setting(field: inspect.Field, prefix: str) -> Setting:
 
 
 def _values(kind: inspect.Type, form: str | None, prefix: str) -> dict[str, Any]:
-    """Returns what the type says about the values of a setting. Raises TypeError for a type without a kind."""
     match kind:
         case inspect.BoolType():
             return {"kind": Kind.BOOLEAN}

@@ -1,5 +1,3 @@
-"""The settings object `guardrails` of a project (docs/guardrails.md)."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -35,8 +33,10 @@ def _delimiters_problem(delimiters: Iterable[str]) -> str:
 
 
 class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a project's guardrails. A bound that is None does not exist. Each of `document_delimiters` holds
-    two words: the beginning of a document in a message, and its end."""
+    """A bound that is None does not exist.
+
+    Each of `document_delimiters` holds two words: the beginning of a document in a message, and its end.
+    """
 
     trust_mode: Annotated[
         TrustMode,
@@ -128,7 +128,6 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def delimiters(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of words that `document_delimiters` hold."""
         return tuple((begin, end) for begin, end in map(str.split, self.document_delimiters))
 
     @property
@@ -137,7 +136,6 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def guards_output(self) -> bool:
-        """True if any guardrail looks at answers."""
         return self.trust_mode is not TrustMode.OFF and bool(
             self.mask_output_pii
             or self.block_exfiltration_urls

@@ -1,5 +1,3 @@
-"""The limits that a project's settings make, as the limiter applies them."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -45,7 +43,6 @@ def limits_of(settings: ProjectSettings, set_at_us: int = 0) -> ProjectLimits:
 
 
 def limits_of_every_user(settings: ProjectSettings, set_at_us: int = 0) -> CallerLimits | None:
-    """Returns the limits of every end user without limits by name; None where there are none."""
     limits = CallerLimits(
         requests_per_minute=settings.end_user_rpm,
         tokens_per_minute=settings.end_user_tpm,

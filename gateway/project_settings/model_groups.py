@@ -1,5 +1,3 @@
-"""Model groups as requests use them: a name of the project's own that stands for several models."""
-
 from __future__ import annotations
 
 import random
@@ -11,7 +9,7 @@ from core.rendezvous import ranked
 
 
 class Strategy(StrEnum):
-    """The order in which a group puts its models: as they are listed, or by chance in proportion to their weights."""
+    """The order of a group's models: as listed, or random in proportion to their weights."""
 
     ORDERED = "ordered"
     WEIGHTED = "weighted"
@@ -19,15 +17,17 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelGroup:
-    """A group. `weights` maps its models, in the order of the list."""
+    """`weights` maps the group's models, in the order of the list."""
 
     name: str
     strategy: Strategy
     weights: Mapping[str, int]
 
     def models(self, session_id: str) -> Sequence[str]:
-        """Returns the models in the order in which a request of the session tries them. Every request of a session gets
-        the same order, and one without a session an order of its own."""
+        """Returns the models in the order in which a request tries them.
+
+        All requests of a session get the same order; one without a session gets an order of its own.
+        """
         if self.strategy is Strategy.ORDERED:
             return list(self.weights)
         # Ruff wants a cryptographic generator: the draw spreads load and protects no secret.

@@ -1,5 +1,3 @@
-"""The parts of the operators' form of a project's settings."""
-
 from __future__ import annotations
 
 from gateway.project_settings.declaration import Section

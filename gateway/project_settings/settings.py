@@ -1,5 +1,7 @@
-"""The settings of a project about its gateway, as they are stored, as the API has them and as the pipeline reads them:
-each is declared here, and nowhere else."""
+"""A project's gateway settings as they are stored, shown by the API and read by the pipeline.
+
+Each is declared here, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,6 @@ def _scopes_problem(scopes: Sequence[str]) -> str:
 
 
 def _webhook_problem(url: str) -> str:
-    """Returns why alerts would not be posted to this address; empty for a good one and for none."""
     try:
         if url:
             check_webhook_url(url, allow_private=django_settings.ALLOW_PRIVATE_UPSTREAMS)
@@ -59,9 +60,12 @@ def _webhook_problem(url: str) -> str:
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """All settings of a project, in the order of the API. Stored values have these bounds as well: a bound may become
-    wider, and only a migration of the stored values makes one narrower. A stored value that is missing is the default,
-    and a name that no setting has is ignored, so that workers of two versions read the same row."""
+    """All settings of a project, in the order of the API.
+
+    Stored values have these bounds too: a bound may become wider, and only a migration of the stored values may make
+    one narrower. A missing stored value is the default, and an unknown name is ignored, so that workers of two versions
+    read the same row.
+    """
 
     introspection_enabled: Annotated[
         bool,
@@ -272,5 +276,4 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def shaping(self) -> tuple[object, ...]:
-        """The values that shape answers, in the order of their settings."""
         return tuple(getattr(self, one.name) for one in declared(ProjectSettings) if one.section.shapes_answers)

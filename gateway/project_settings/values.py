@@ -1,5 +1,3 @@
-"""The forms that the values of settings have: as stored, in the history and in the audit log, and in the API."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,29 +12,25 @@ from gateway.project_settings.settings import ProjectSettings
 
 
 def read_settings(values: Mapping[str, Any]) -> ProjectSettings:
-    """Returns the settings of stored values. Raises msgspec.ValidationError for what a setting cannot be."""
+    """Raises msgspec.ValidationError for a value that a setting cannot have."""
     return msgspec.convert(values, ProjectSettings)
 
 
 def stored(values: ProjectSettings | Mapping[str, Any]) -> dict[str, Any]:
-    """Returns values as JSON, money as text with all its places."""
+    """Returns values as JSON; money becomes text with all its places."""
     return _plain(values, lambda amount: f"{amount.normalize():f}")
 
 
 def as_wire(settings: ProjectSettings) -> dict[str, Any]:
-    """Returns the settings as the API has them, money as a number."""
     return _plain(settings, float)
 
 
 def wire_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns some stored values as the API takes them."""
     money = {one.name for one in declared(ProjectSettings) if one.kind is Kind.MONEY}
     return {name: float(value) if name in money and value is not None else value for name, value in values.items()}
 
 
 def by_part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the stored values by path: those of an object are values of their own, such as `guardrails.trust_mode`.
-    What is missing is left out."""
     found = {}
     for one in parts(ProjectSettings):
         holder, _, name = one.path.rpartition(".")
@@ -47,8 +41,7 @@ def by_part(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def audited(settings: ProjectSettings) -> dict[str, Any]:
-    """Returns the values for the audit log by path: of an address the host alone, because webhooks carry tokens in
-    their paths."""
+    """Of an address only the host is kept, because webhooks carry tokens in their paths."""
     urls = {one.path for one in parts(ProjectSettings) if one.kind is Kind.URL}
     found = by_part(stored(settings))
     return {path: _host(value) if path in urls else value for path, value in found.items()}

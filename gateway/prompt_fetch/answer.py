@@ -1,5 +1,3 @@
-"""Chooses the version of a prompt that an application gets, and writes the answer."""
-
 from __future__ import annotations
 
 import hashlib
@@ -33,16 +31,12 @@ _NO_JSON, _NO_LIST = msgspec.Raw(b"null"), msgspec.Raw(b"[]")
 
 
 class PromptAnswer(msgspec.Struct, frozen=True):
-    """The JSON of a prompt, its entity tag, and how long the client may keep it."""
-
     body: bytes
     etag: bytes
     cache_control: bytes
 
 
 class _Choice(msgspec.Struct, frozen=True):
-    """A chosen version, with the rollout and its decision if one is running."""
-
     version: PromptVersionRecord
     rollout: RunningRollout | None = None
     allocation: Allocation | None = None
@@ -51,8 +45,8 @@ class _Choice(msgspec.Struct, frozen=True):
 async def prompt_answer(
     snapshots: SnapshotStore, snapshot: ProjectSnapshot, query: PromptQuery, request_id: str
 ) -> PromptAnswer:
-    """Returns the answer. Raises PromptConfigNotFoundError, LabelNotFoundError and VersionNotFoundError (404),
-    VariableError (422), and ServiceUnavailableError for a version by number that this worker has never read."""
+    """Raises PromptConfigNotFoundError, LabelNotFoundError and VersionNotFoundError (404), VariableError (422), and
+    ServiceUnavailableError for a version by number that this worker has never read."""
     prompt = snapshot.prompts.get(query.name)
     if prompt is None:
         raise PromptConfigNotFoundError(f"The project has no prompt config named {query.name!r}")
@@ -77,7 +71,6 @@ async def _choice(snapshots: SnapshotStore, prompt: ManagedPrompt, query: Prompt
 
 
 def _content(prompt: ManagedPrompt, choice: _Choice, query: PromptQuery) -> dict[str, Any]:
-    """Returns the answer in the form of `FetchedPrompt`."""
     version = choice.version
     messages = version.messages(query.variables, tolerated=prompt.names)
     return {
@@ -109,8 +102,6 @@ def _rollout(choice: _Choice) -> dict[str, Any] | None:
 
 
 def _attributes(prompt: ManagedPrompt, choice: _Choice, label: str) -> dict[str, str]:
-    """Returns the attributes by which a span names the version: those of the GenAI conventions, and our own for what
-    they have no name for."""
     found = {
         names.PROMPT_NAME: prompt.name,
         names.PROMPT_VERSION: str(choice.version.number),

@@ -1,6 +1,6 @@
 """The calls by which applications fetch prompts, as Channels consumers past Django.
 
-A worker that knows the key answers from its snapshot, without I/O, even while all stores are away.
+A worker that knows the key answers from its snapshot, without I/O, even while all stores are down.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class _Reading(Admission):
 
 
 def project_of_session(scope: dict[str, Any]) -> UUID:
-    """Returns the project that the header names and the person may read. Raises the exceptions that
-    `core.http.exception_handler.translate` knows."""
+    """Returns the project that the header names, if the person may read it.
+
+    Raises the exceptions that `core.http.exception_handler.translate` knows.
+    """
     # The body is read elsewhere: here it has no bytes.
     reading = _Reading()
     reading.admit(with_session(scope))
@@ -52,22 +54,16 @@ def project_of_session(scope: dict[str, Any]) -> UUID:
 
 
 class _ManagementReply(Reply):
-    """A reply whose errors name the fields at fault, as those of the management API do."""
-
     def encoded_error(self, error: ApplicationError) -> bytes:
         return json.dumps(error_body(error)).encode()
 
 
 class Prompt(SharedConsumer):
-    """GET /api/llm/prompts/{name} and GET /api/llm/prompts?name="""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _fetch(scope, send, scope["url_route"]["kwargs"].get("name"), allow="GET")
 
 
 class RenderedPrompt(SharedConsumer):
-    """POST /api/llm/prompts/{name}/render"""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["url_route"]["kwargs"]["name"]
         if scope["method"] != "POST":
@@ -116,7 +112,6 @@ async def _serve(scope: Scope, send: Send, method: str, read: Callable[[], Await
 
 
 async def _admitted(runtime: Runtime, scope: Scope) -> ProjectSnapshot:
-    """Returns the project of the caller's key, or of a session when the call has no key. Raises the errors of both."""
     headers = read_headers(scope["headers"])
     if headers.authorization or headers.api_key or not any(name == b"cookie" for name, _ in scope["headers"]):
         snapshot, _ = await authenticate(runtime.snapshots, headers, SCOPES)
@@ -128,7 +123,7 @@ async def _admitted(runtime: Runtime, scope: Scope) -> ProjectSnapshot:
 
 
 def _is_known(scope: Scope, answer: PromptAnswer) -> bool:
-    """Returns whether the client has this answer (RFC 9110, 13.1.2)."""
+    """Returns whether the client has this answer already (RFC 9110, 13.1.2)."""
     for name, value in scope["headers"]:
         if name == b"if-none-match":
             tags = [tag.strip().removeprefix(b"W/") for tag in value.split(b",")]

@@ -1,5 +1,3 @@
-"""The calls of applications in the OpenAPI document, written by hand because no Django view serves them."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired
@@ -43,7 +41,6 @@ class RenderRequest(TypedDict):
 
 
 def add_prompts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The OpenAPI generator's hook that adds the calls."""
     result["paths"][_PROMPTS] = {"get": _get_by_query()}
     result["paths"][_PROMPT] = {"get": _get()}
     result["paths"][_RENDER] = {"post": _post()}

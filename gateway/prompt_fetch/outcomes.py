@@ -1,12 +1,11 @@
-"""Records the calls that applications made by themselves with a prompt that a rollout chose, from their spans.
+"""Records applications' own calls with a prompt that a rollout chose, from their spans.
 
-Such a call becomes a row of the request log with source `telemetry`, so that it counts in the figures of its arm. It
-gets an id made of its span's, by which a span that is sent again is recognized.
+Such a call becomes a row of the request log with source `telemetry`, so that it counts for its arm. Its id is made of
+its span's, so that a span that is sent again is recognized.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -17,12 +16,13 @@ import redis
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from analytics.queries.gateway_calls import gateway_calls
+from analytics.queries.traces import gateway_calls
 from analytics.request_log.record import TELEMETRY, Outcome, RequestRecord, SpoolEntry
 from analytics.telemetry import prompt_calls as names
 from analytics.telemetry.prompt_calls import PromptCall
 from core.redis.clients import shared_client
 from core.redis.failures import REDIS_ERRORS, reason
+from gateway.pipeline.record import cost_fields, repeatable_id
 from gateway.runtime.runtime import Runtime
 from gateway.runtime.traced_requests import traced_requests
 from gateway.snapshot.project import ProjectSnapshot
@@ -54,7 +54,6 @@ _ANSWER_SECONDS = 1.0
 
 
 def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> None:
-    """Records calls that did not pass the gateway. Raises the errors of the stores."""
     passed = _passed(project_id, {call.trace_id for call in calls})
     own = [
         call
@@ -66,8 +65,10 @@ def record_calls(project_id: UUID, calls: Sequence[PromptCall], **_: Any) -> Non
 
 
 def _passed(project_id: UUID, trace_ids: Collection[str]) -> Mapping[str, list[int]]:
-    """Returns when requests of the gateway began in these traces, in Unix nanoseconds: those that are stored, and those
-    that the workers announced, whose records may come later."""
+    """Returns when requests of the gateway began in these traces, in Unix nanoseconds.
+
+    It combines stored requests and those that workers announced, whose records may come later.
+    """
     found: dict[str, list[int]] = {trace_id: [] for trace_id in trace_ids}
     for row in gateway_calls(project_id, trace_ids):
         found[row.trace_id].append(row.started_ns)
@@ -89,7 +90,6 @@ async def _record(runtime: Runtime, project_id: UUID, calls: Sequence[PromptCall
 
 
 def _unseen(records: Sequence[RequestRecord]) -> Sequence[RequestRecord]:
-    """Returns the records whose spans come for the first time. All count as such while Redis is away."""
     if not records:
         return records
     try:
@@ -107,7 +107,6 @@ def _client() -> redis.Redis:
 
 
 def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | None:
-    """Returns the record of a call; None for one that names no arm of a rollout that the project runs."""
     prompt, rollout = _rolled_out(snapshot, call)
     unit, stage = _number(call, names.ALLOCATION_UNIT), _number(call, names.ROLLOUT_STAGE)
     if prompt is None or rollout is None or not 0 < unit <= _MAX_64 or not 0 <= stage <= rollout.stage:
@@ -118,7 +117,7 @@ def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | No
     if price is None:
         price = snapshot.price_of(provider, _text(call, "gen_ai.request.model"))
     return RequestRecord(
-        request_id=_request_id(snapshot, call),
+        request_id=repeatable_id(call.started_ns // _NS_A_MS, snapshot.id_text, call.trace_id, call.span_id),
         project_id=snapshot.id_text,
         ts=call.started_ns // 1000,
         source=TELEMETRY,
@@ -145,12 +144,11 @@ def record_of(snapshot: ProjectSnapshot, call: PromptCall) -> RequestRecord | No
         trace_id=call.trace_id,
         parent_span_id=call.span_id,
         **_outcome(call),
-        **_costs(known_cost(usage, price) if usage.is_billed or price is None else Cost()),
+        **cost_fields(known_cost(usage, price) if usage.is_billed or price is None else Cost()),
     )
 
 
 def _rolled_out(snapshot: ProjectSnapshot, call: PromptCall) -> tuple[ManagedPrompt | None, RunningRollout | None]:
-    """Returns the prompt and the rollout that the call names, if the version is that of the arm."""
     arm, version = call.attributes[names.VARIANT], _number(call, names.PROMPT_VERSION)
     for prompt in snapshot.prompts.values():
         rollout = prompt.rollout
@@ -162,18 +160,8 @@ def _rolled_out(snapshot: ProjectSnapshot, call: PromptCall) -> tuple[ManagedPro
     return None, None
 
 
-def _request_id(snapshot: ProjectSnapshot, call: PromptCall) -> str:
-    """Returns a UUIDv7 of the call's start and its span, the same whenever the span is sent."""
-    named = f"{snapshot.id_text}:{call.trace_id}:{call.span_id}".encode()
-    digest = int.from_bytes(hashlib.blake2b(named, digest_size=10).digest(), "big") & ((1 << 74) - 1)
-    milliseconds = (call.started_ns // _NS_A_MS) & ((1 << 48) - 1)
-    value = milliseconds << 80 | 0x7 << 76 | (digest >> 62) << 64 | 0b10 << 62 | digest & ((1 << 62) - 1)
-    return str(UUID(int=value))
-
-
 def _outcome(call: PromptCall) -> Mapping[str, Any]:
-    """Returns the outcome. What a vendor refuses for the request's sake is the request's fault; a limit of the vendor
-    and everything else is the vendor's."""
+    """What a vendor refuses for the request's sake is the request's fault; all else is the vendor's."""
     if not call.failed:
         return {"outcome": Outcome.SUCCESS, "status_code": 200}
     status = _number(call, "http.response.status_code")
@@ -202,23 +190,7 @@ def _usage(call: PromptCall) -> Usage:
     )
 
 
-def _costs(cost: Cost | None) -> Mapping[str, Any]:
-    if cost is None:
-        return {}
-    return {
-        "cost_known": True,
-        "cost_input_usd": f"{cost.input:f}",
-        "cost_cache_read_usd": f"{cost.cache_read:f}",
-        "cost_cache_write_usd": f"{cost.cache_write:f}",
-        "cost_output_usd": f"{cost.output:f}",
-        "cost_other_usd": f"{cost.other:f}",
-        "cost_usd": f"{cost.total:f}",
-        "cost_source": cost.source,
-    }
-
-
 def _finish_reason(call: PromptCall) -> str:
-    """Returns the finish reason in the words of chat completions: instrumentations pass on those of each vendor."""
     try:
         reasons = json.loads(call.attributes.get("gen_ai.response.finish_reasons", "[]"))
     except (ValueError, RecursionError):
@@ -238,6 +210,5 @@ def _text(call: PromptCall, name: str) -> str:
 
 
 def _number(call: PromptCall, name: str) -> int:
-    """Returns a whole number that is not negative; 0 where there is none."""
     text = call.attributes.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else 0

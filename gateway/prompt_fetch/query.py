@@ -1,5 +1,3 @@
-"""Reads the question of an application that fetches a prompt: from the query of a GET, or the body of a POST."""
-
 from __future__ import annotations
 
 import re
@@ -25,9 +23,11 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class PromptQuery(msgspec.Struct, frozen=True):
-    """The prompt that an application asks for. `version` 0 and an empty `label` leave the choice to the project: the
-    active version, or the one that a running rollout gives the user or the session. `variables` is None when the
-    templates are to come as they are written."""
+    """The prompt that an application asks for.
+
+    With `version` 0 and an empty `label` the project chooses: the active version, or the one that a running rollout
+    gives the user or the session. `variables` is None if templates should come as they are written.
+    """
 
     name: str
     label: str = ""
@@ -39,7 +39,6 @@ class PromptQuery(msgspec.Struct, frozen=True):
 
 
 def read_query(query: bytes, name: str | None) -> PromptQuery:
-    """Returns the query of a GET; `name` is None where the query string has to hold it. Raises ValidationError."""
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
@@ -61,7 +60,6 @@ def read_query(query: bytes, name: str | None) -> PromptQuery:
 
 
 def read_body(body: bytes, name: str) -> PromptQuery:
-    """Returns the query of a POST, whose prompt is always rendered. Raises ValidationError."""
     given = _decoded(body, "body") if body.strip() else {}
     if not isinstance(given, dict):
         raise ValidationError("The request body has to be a JSON object", code="invalid_json")
@@ -74,8 +72,10 @@ def read_body(body: bytes, name: str) -> PromptQuery:
 def read_named(
     name: str, reference: str, variables: Mapping[str, Any], *, user_id: str = "", session_id: str = ""
 ) -> PromptQuery:
-    """Returns the question of a caller that names a prompt and, in `reference`, a label or the number of a version; an
-    empty one leaves the choice to the project. It is always rendered. Raises ValidationError."""
+    """`reference` is a label or a version's number; empty leaves the choice to the project.
+
+    The prompt is always rendered. Raises ValidationError.
+    """
     given: dict[str, Any] = {"name": name, "variables": variables, "user_id": user_id, "session_id": session_id}
     if _NUMBER.fullmatch(reference):
         given["version"] = int(reference)
@@ -88,7 +88,6 @@ _FIELDS = frozenset(PromptQuery.__struct_fields__) | {"render"}
 
 
 def _render(given: dict[str, Any]) -> bool:
-    """Takes `render` out of the query and returns it; variables alone ask for rendering, too."""
     text = given.pop("render", None)
     if text is None:
         return "variables" in given

@@ -1,5 +1,3 @@
-"""The answer to an application that fetches a prompt."""
-
 from __future__ import annotations
 
 from typing import Any, Literal

@@ -1,5 +1,3 @@
-"""A request that has arrived whole, as the web worker hands it to an endpoint before it starts a task for it."""
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +9,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class ArrivedRequest(Protocol):
-    """A request whose body is complete. Either `answer` is called, or `start`, once.
+    """A request whose body is complete. Call either `answer` or `start`, once.
 
     `on_change` is called when the client has left and when the server shuts down, until the response is complete.
     """
@@ -21,20 +19,16 @@ class ArrivedRequest(Protocol):
     """What an endpoint has noted of the connection, for its next request."""
     on_change: Callable[[], None] | None
 
-    def whole_body(self) -> bytes:
-        """Returns the body, which a task that is started later still receives."""
-        ...
+    def whole_body(self) -> bytes: ...
 
     @property
-    def takes_answer(self) -> bool:
-        """True while an answer can be sent in one write."""
-        ...
+    def takes_answer(self) -> bool: ...
 
     def answer(self, head: bytes, body: bytes) -> None:
-        """Sends the answer to a request that `takes_answer`, with status 200. `head` are the lines of all headers, each
-        with its end, and the empty line behind them."""
+        """Sends an answer with status 200 to a request that `takes_answer`.
+
+        `head` are the lines of all headers, each with its end, and the empty line after them.
+        """
         ...
 
-    def start(self, application: Application) -> None:
-        """Starts a task in which the application answers."""
-        ...
+    def start(self, application: Application) -> None: ...

@@ -1,5 +1,3 @@
-"""The ids that clients send in headers of their own: a session of a coding agent, and the id of a request."""
-
 from __future__ import annotations
 
 import re
@@ -25,12 +23,10 @@ SESSION_HEADERS: tuple[bytes, ...] = (
 
 
 def valid_id(text: str) -> str:
-    """Returns the id without spaces around it, or an empty text for one that is too long or not of visible ASCII."""
     text = text.strip()
     return text if _ID.fullmatch(text) else ""
 
 
 def session_of_agent(raw: Iterable[tuple[bytes, bytes]]) -> str:
-    """Returns the session that a coding agent names in its headers, empty without a valid one."""
     found = {name: value for name, value in raw if name in SESSION_HEADERS}
     return next((text for name in SESSION_HEADERS if (text := valid_id(found.get(name, b"").decode("latin-1")))), "")

@@ -118,8 +118,6 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
 
 @lru_cache(maxsize=1024)
 def _meanings(names: tuple[bytes, ...]) -> tuple[tuple[int, str], ...]:
-    """Returns the places of the headers that mean something, each with its field; the field of a variable is empty. A
-    client sends the same names with each request."""
     return tuple(
         (place, _FIELDS.get(name, ""))
         for place, name in enumerate(names)
@@ -128,8 +126,6 @@ def _meanings(names: tuple[bytes, ...]) -> tuple[tuple[int, str], ...]:
 
 
 def client_headers(raw: RawHeaders, names: tuple[str, ...]) -> ClientHeaders:
-    """Returns those of the headers `names`, given in lower case, that a header line of HTTP can carry on: values of
-    printable ASCII."""
     wanted = _encoded(names)
     if wanted.isdisjoint(map(_name_of, raw)):
         return ()
@@ -147,7 +143,6 @@ def _encoded(names: tuple[str, ...]) -> frozenset[bytes]:
 
 
 def trace_parent(header: str) -> tuple[str, str]:
-    """Returns the trace id and the id of the client's span in hexadecimal, both empty without a valid header."""
     found = _TRACEPARENT.match(header.strip())
     if found is None:
         return "", ""
@@ -161,5 +156,4 @@ def _variable(name: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def header_value(text: str) -> bytes:
-    """Returns `text` as a header value; characters that HTTP cannot carry (controls, not Latin-1) are replaced."""
     return "".join(c if " " <= c != "\x7f" else " " for c in text).encode("latin-1", "replace")

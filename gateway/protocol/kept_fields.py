@@ -1,8 +1,7 @@
-"""The fields of a request that name what a provider keeps: the one table of them, for every surface.
+"""The one table of the request fields that name an object which a provider keeps, for every surface.
 
-Whoever knows such an id would get at what is behind it, whichever project has made it, since projects may share a
-provider's account. A field that is not here reaches providers unasked, so `tests/gateway/kept` walks the types of the
-vendors' SDKs.
+Projects may share a provider's account, so anyone who knows such an id could reach what another project made. A field
+that is not here reaches providers unchecked, so `tests/gateway/kept` walks the types of the vendors' SDKs.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ _MAX_ID_CHARACTERS = 2000
 
 
 class _Object(tuple[tuple[str, Any], ...]):
-    """The members of a JSON object, also those whose name is there twice: a provider may read the first."""
+    """The members of a JSON object, including repeated names: a provider may read the first."""
 
     __slots__ = ()
 
@@ -106,7 +105,6 @@ _CONTAINERS = (_Object, list)
 
 
 def may_name_kept(body: bytes) -> bool:
-    """Returns False for a body that has none of the fields, which almost all bodies are."""
     for mark in MARKS:
         if find(body, mark) >= 0:
             return True
@@ -114,8 +112,7 @@ def may_name_kept(body: bytes) -> bool:
 
 
 def references_of(body: bytes, operation: str) -> list[Reference]:
-    """Returns what a request names of what a provider keeps. A body that is no JSON names nothing. Raises
-    ValidationError (400) for one that is nested too deeply."""
+    """A body that is not JSON names nothing. Raises ValidationError (400) for one that is nested too deeply."""
     if body.startswith(_FORM):  # It may be a file of many megabytes, and names nothing.
         return []
     in_responses = operation == _RESPONSES
@@ -135,7 +132,6 @@ def references_of(body: bytes, operation: str) -> list[Reference]:
 
 
 def is_of_responses(reference: Reference, operation: str) -> bool:
-    """Returns whether the Responses API alone has what is referred to, and no chat completion."""
     return operation == _RESPONSES and (reference.kind is Kept.ITEM or reference.field in _OF_RESPONSES)
 
 
@@ -180,8 +176,6 @@ def _is_public(name: str, value: str) -> bool:
 
 
 def _item(value: _Object, types: list[str], path: str) -> Iterator[Reference]:
-    """Yields the item that an object stands for: one of an id alone, reasoning without its text that only the vendor
-    reads, or an image without its bytes."""
     ids = value.texts("id")
     stands = ids and (
         "item_reference" in types

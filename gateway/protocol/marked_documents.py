@@ -1,5 +1,8 @@
-"""Documents that applications paste into messages, and how they say so: by the field `trust` of a text part, or by
-words that the project's settings name (docs/guardrails.md#documents-in-messages)."""
+"""How applications mark documents that they paste into messages.
+
+They use the field `trust` of a text part, or words that the project's settings name
+(docs/guardrails.md#documents-in-messages).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,6 @@ Delimiters = tuple[tuple[str, str], ...]
 
 
 class Piece(NamedTuple):
-    """A part of a message's text; a document's begins and ends with its delimiters."""
-
     text: str
     is_document: bool
 
@@ -24,8 +25,11 @@ def is_marked(part: Mapping[str, Any]) -> bool:
 
 
 def pieces_of(text: str, delimiters: Delimiters) -> list[Piece]:
-    """Returns the text in pieces, in order. Between a pair of delimiters a document reaches from the first beginning to
-    the last end, since a document may hold an end itself, and without an end to the end of the text."""
+    """Returns the text in pieces, in order.
+
+    A document reaches from its first beginning to the last end, since it may contain an end itself. Without an end it
+    reaches to the end of the text.
+    """
     pieces: list[Piece] = []
     at = 0
     for start, end in _united(_spans(text, delimiters)):
@@ -35,7 +39,6 @@ def pieces_of(text: str, delimiters: Delimiters) -> list[Piece]:
 
 
 def without_marks(value: Any) -> Any:
-    """Returns messages, or the content of one, without the marks of their parts."""
     if isinstance(value, list):
         return [without_marks(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The size of a message, without the files in it: a photograph in a data URL is no long text (docs/limits.md)."""
+"""The size of a message without its files: a photograph in a data URL is no long text (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ class _RawMessages(msgspec.Struct):
 
 
 class _InlineFile(NamedTuple):
-    """A file within a message. `size` counts the bytes that the file takes in the body, most often in base64."""
-
     field: str
     size: int
 
@@ -44,9 +42,9 @@ _object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def check_message_sizes(body: bytes) -> None:
-    """Raises ValidationError if a message of `body`, which has been decoded once before, is too large.
+    """Raises ValidationError if a message of `body` is too large. `body` has been decoded once before.
 
-    A message's size is that of its content: the bytes of a text, the JSON of an array of parts without the files in it.
+    A message's size is that of its content: the bytes of a text, or the JSON of an array of parts without their files.
     """
     for index, message in enumerate(_messages_decoder.decode(body).messages):
         raw = bytes(message.get("content", b""))
@@ -55,8 +53,6 @@ def check_message_sizes(body: bytes) -> None:
 
 
 def check_content_size(field: str, raw: bytes) -> None:
-    """Raises ValidationError if the content of one message, which is the JSON `raw`, is too large. `field` is the
-    content's place in the request."""
     size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else _without_files(field, raw)
     if size > MAX_MESSAGE_BYTES:
         raise ValidationError(
@@ -65,8 +61,6 @@ def check_content_size(field: str, raw: bytes) -> None:
 
 
 def check_file_size(field: str, size: int) -> None:
-    """Raises ValidationError if a file within a message takes too many bytes of the body. `field` is the file's place
-    in the request."""
     max_file_bytes = settings.GATEWAY_INLINE_FILE_BYTES
     if size > max_file_bytes:
         raise ValidationError(

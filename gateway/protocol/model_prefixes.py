@@ -1,5 +1,3 @@
-"""The supported prefixes of model names, as `GET /models` and the agent show them."""
-
 from __future__ import annotations
 
 from collections.abc import Container
@@ -9,8 +7,6 @@ from integrations.registry import supported_prefixes
 
 
 def model_prefixes(enabled: Container[str]) -> list[ModelPrefix]:
-    """Returns each prefix with what it stands for: the vendor of the models and the providers that serve them.
-    `enabled` are the project's providers."""
     return [
         {
             "id": prefix.prefix,

@@ -1,9 +1,8 @@
-"""The plain form that most chat completions have: messages of a role and a text, and parameters of one value each. One
-of these is the gateway's own, the name of a managed prompt.
+"""The plain form that most chat completions have: messages of a role and a text, and parameters of one value each.
 
-Its decoder takes nothing else. So one look at the bytes of a request says both that it is valid and that none of what
-would give the gateway or an adapter something to do stands in it, for which a body is searched otherwise, again and
-again.
+One parameter is the gateway's own, the name of a managed prompt. The decoder takes nothing else. So one look at the
+bytes says both that the request is valid and that it has nothing for the gateway or an adapter to act on. Other bodies
+are searched for that again and again.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ beside its text."""
 
 
 class _Absent:
-    """The type of a field that a request of plain form has not."""
+    pass
 
 
 def _refuse(expected: type, value: Any) -> Any:
@@ -60,8 +59,10 @@ def _not_null(hint: Any) -> Any:
 
 
 def _plain(base: type[Any], own: Mapping[str, Any], absent: frozenset[str]) -> Any:
-    """Returns the type of those objects of `base` that have no field it does not know, none that is null, and none of
-    `absent`; those of `own` have to be there, with another type."""
+    """Returns a type of the objects of `base` without unknown fields, nulls, and the fields in `absent`.
+
+    The fields of `own` are required, with another type.
+    """
     types = get_type_hints(base, include_extras=True)
     made: list[Any] = []
     for field in fields(base):
@@ -108,8 +109,6 @@ _TYPE = b'"type"'
 
 
 def plain_request(body: bytes) -> ChatCompletionRequest | None:
-    """Returns what `decode_request` does of a body that has the plain form, None for any other. It may be wrong only by
-    returning None."""
     if len(body) > MAX_MESSAGE_BYTES or find(body, _TYPE) >= 0:
         return None
     if len(body) > _LONG and not _NAMES.issuperset(_NAME_OF_FIELD.findall(body, len(body) - _END)):

@@ -1,5 +1,3 @@
-"""The response to a client, sent as ASGI messages: whole, as a stream of events, or as an error."""
-
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
@@ -32,8 +30,10 @@ class ResponseWriter(Protocol):
         ...
 
     def write_whole(self, status: int, headers: HeaderList, body: bytes) -> bool:
-        """Sends a whole response. `headers` hold the length of the body, and nothing else about how it is framed.
-        Returns False, and has sent nothing, where that takes more than one write."""
+        """Sends a whole response. Returns False, and has sent nothing, if that takes more than one write.
+
+        `headers` hold the length of the body, and nothing else about its framing.
+        """
         ...
 
 
@@ -47,18 +47,17 @@ _STREAM: HeaderList = [
 
 
 def _refuse_piece(data: bytes) -> bool:
-    """Sends no piece: the server has no `ResponseWriter`."""
     return False
 
 
 class Reply:
-    """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`.
+    """One response. Call either `whole`, or `start_stream`, then `part` any number of times, then `end`.
 
-    `before_last` is called once, before the bytes that end the response leave. `request` is the client's request as its
-    surface read it, None for chat completions. `is_native` is True for an answer in the client's own protocol, which
-    leaves as it came. `ids` are the headers that name the request. `writer` is the server's extension, if it has one.
-    `call` answers in place of the pipeline's stages, None for a question to a model. `sender` is what is known already
-    of who sent the request, None where it has to be found.
+    `before_last` is called once, before the bytes that end the response leave. `request` is the request as its surface
+    read it, None for chat completions. `is_native`: the answer is in the client's own protocol and leaves as it came.
+    `ids` are the headers that name the request. `writer` is the server's extension, if it has one. `call` answers in
+    place of the pipeline's stages, None for a question to a model. `sender` is what is already known of the sender,
+    None if it has to be found.
     """
 
     __slots__ = (
@@ -87,7 +86,6 @@ class Reply:
         self.before_last: Callable[[], None] | None = None
 
     def settle(self) -> None:
-        """Calls `before_last` now: the response is complete, and only has to be sent."""
         if self.before_last is not None:
             call, self.before_last = self.before_last, None
             call()
@@ -122,7 +120,6 @@ class Reply:
         await self.whole(error.status, self.encoded_error(error), extra)
 
     def encoded_error(self, error: ApplicationError) -> bytes:
-        """Returns the body of an error."""
         return msgspec.json.encode(error.envelope())
 
     async def start_stream(self, extra: HeaderList) -> None:
@@ -131,8 +128,10 @@ class Reply:
         await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
 
     def piece_writer(self) -> Callable[[bytes], bool]:
-        """Returns the function that sends what `part` does without waiting, for a stream that has started. It returns
-        False where it cannot, and has done nothing then."""
+        """Returns a function that does what `part` does, without waiting, for a stream that has started.
+
+        It returns False, and has done nothing, if it cannot.
+        """
         return self.writer.write_piece if self.writer is not None else _refuse_piece
 
     def part(self, data: bytes) -> Awaitable[None]:
@@ -140,15 +139,15 @@ class Reply:
         return self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self, data: bytes) -> None:
-        """Ends a stream of chat completions, whose last events are in `data`."""
         await self.end_with(data + sse.DONE)
 
     async def end_with(self, data: bytes) -> None:
-        """Ends a stream with `data`, which holds all that its protocol ends with."""
         self.settle()
         await self._send({"type": "http.response.body", "body": data})
 
     async def end_with_error(self, error: ApplicationError, sent: Sequence[bytes] = ()) -> None:
-        """Ends a stream that failed after its first output with one event of the error and the terminator. `sent` are
-        the parts of the answer that have left."""
+        """Ends a stream that failed after its first output: sends one event of the error, and the terminator.
+
+        `sent` are the parts of the answer that have left.
+        """
         await self.end(sse.frame(msgspec.json.encode(error.envelope())))

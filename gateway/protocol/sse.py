@@ -16,12 +16,10 @@ def frame(data: bytes) -> bytes:
 
 
 def data_of(frames: bytes) -> list[bytes]:
-    """Returns the data of events that `frame_all` framed."""
     return [block[6:] for block in frames.split(b"\n\n") if block.startswith(b"data: ")]
 
 
 def relay_all(events: Sequence[StreamEvent]) -> bytes:
-    """Returns the events of a client's own protocol, whose data are whole blocks, the event's name included."""
     if len(events) == 1:
         return events[0].data + b"\n\n"
     return b"".join([event.data + b"\n\n" for event in events])

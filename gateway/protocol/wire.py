@@ -104,7 +104,6 @@ class LazyFields(Mapping[str, Any]):
     __slots__ = ("_body", "_fields")
 
     def __init__(self, body: bytes, fields: Mapping[str, Any] | None = None) -> None:
-        """Creates the fields of `body`; `fields` are the same where they are known."""
         self._body = body
         self._fields = fields
 
@@ -165,7 +164,6 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
 
 
 def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionRequest:
-    """Returns what `decode_request` does of the `body` that encodes `fields`, without reading its bytes again."""
     if not _KEPT_AS_JSON.isdisjoint(fields):
         return decode_request(body)
     try:
@@ -178,8 +176,10 @@ def convert_request(fields: Mapping[str, Any], body: bytes) -> ChatCompletionReq
 
 
 def streams(body: bytes) -> bool:
-    """Returns True for a request that asks for a stream. It may be wrong only by returning False: clients write the
-    field before their messages or behind them, so the middle of a long body is not searched."""
+    """Returns whether the request asks for a stream. It may wrongly return False, never wrongly True.
+
+    Clients write the field before or after their messages, so the middle of a long body is not searched.
+    """
     if len(body) > 2 * _NEAR_AN_END:
         body = body[:_NEAR_AN_END] + b"," + body[-_NEAR_AN_END:]
     at = find(body, b'"stream"')
@@ -187,8 +187,10 @@ def streams(body: bytes) -> bool:
 
 
 def is_plain(request: ChatCompletionRequest, body: bytes) -> bool:
-    """Returns True for a request that has none of the fields which no provider gets as they are: the gateway's own and
-    `thinking`. It may be wrong only by returning False."""
+    """Returns whether the request has neither `thinking` nor a field of the gateway's own.
+
+    No provider gets these as they are. It may wrongly return False, never wrongly True.
+    """
     return (
         request.models is None
         and request.provider is None
@@ -201,7 +203,6 @@ def is_plain(request: ChatCompletionRequest, body: bytes) -> bool:
 
 
 def _check(request: ChatCompletionRequest, body: bytes) -> None:
-    """Raises ValidationError for what the types of the fields do not rule out."""
     _check_messages(request.messages)
     if len(body) > MAX_MESSAGE_BYTES:
         check_message_sizes(body)
@@ -212,7 +213,6 @@ def _check(request: ChatCompletionRequest, body: bytes) -> None:
 
 
 def explain(problem: str) -> ValidationError:
-    """Returns the error that a decoder's `problem` means for the client, with the field in front."""
     at = _AT.search(problem)
     path = _INDEX.sub("[]", at["path"]) if at else ""
     reason = problem[: at.start()] if at else problem

@@ -1,5 +1,3 @@
-"""The use that a team, an API key and an end user make of their limits, for `GET /api/llm/usage`."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -10,17 +8,18 @@ from uuid import UUID
 from core.caller_limits import CallerLimits
 from core.keys.services import limits_of
 from core.models import ApiKey, Team
+from core.wire.shown import shown_as
 from gateway.limits.figures import Figures, Spend
 from gateway.limits.keys import caller_part, minute_of
 from gateway.project_settings.limits import limits_of_every_user
+from gateway.reports.shapes import UsedSpend
 from gateway.selectors import end_user_limits, project_settings
 
 _NO_LIMITS = CallerLimits()
 
 
 def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the use of a key. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
-    request log knows a spend."""
+    """Raises AnalyticsUnavailableError or AnalyticsLimitError if neither Redis nor the request log knows a spend."""
     moment, limits = now or datetime.now(UTC), limits_of(key) or _NO_LIMITS
     figures = Figures()
     spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), key_id=key.pk)
@@ -34,7 +33,6 @@ def key_usage(project_id: UUID, key: ApiKey, now: datetime | None = None) -> dic
 
 
 def team_usage(project_id: UUID, team: Team, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the use of a team, the sum of its keys. Raises the same errors as `key_usage`."""
     moment, limits = now or datetime.now(UTC), limits_of(team) or _NO_LIMITS
     figures = Figures()
     spent = figures.caller_month(project_id, moment.strftime("%Y-%m"), team_id=team.pk)
@@ -48,7 +46,6 @@ def team_usage(project_id: UUID, team: Team, now: datetime | None = None) -> dic
 
 
 def user_usage(project_id: UUID, user_id: str, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the use of an end user. Raises the same errors as `key_usage`."""
     moment, named = now or datetime.now(UTC), end_user_limits(project_id)
     limits = (named[user_id] if user_id in named else limits_of_every_user(project_settings(project_id))) or _NO_LIMITS
     figures = Figures()
@@ -60,15 +57,9 @@ def user_usage(project_id: UUID, user_id: str, now: datetime | None = None) -> d
     }
 
 
-def spend_shown(spend: Spend, budget: Decimal | None) -> dict[str, Any]:
+def spend_shown(spend: Spend, budget: Decimal | None) -> UsedSpend:
     left = None if budget is None else float(max(budget - spend.spent_usd - spend.reserved_usd, Decimal(0)))
-    return {
-        "spent_usd": float(spend.spent_usd),
-        "reserved_usd": float(spend.reserved_usd),
-        "budget_usd": None if budget is None else float(budget),
-        "remaining_usd": left,
-        "is_certain": spend.is_certain,
-    }
+    return shown_as(UsedSpend, spend, budget_usd=None if budget is None else float(budget), remaining_usd=left)
 
 
 def _rates(figures: Figures, project_id: UUID, limits: CallerLimits, now: datetime, caller: str) -> dict[str, Any]:
@@ -81,7 +72,6 @@ def _rates(figures: Figures, project_id: UUID, limits: CallerLimits, now: dateti
 
 
 def _used(used: int | None, limit: int | None) -> dict[str, int | None]:
-    """Returns the use of a limit. What no limit counts is not known."""
     if limit is None:
         return {"used": None, "limit": None, "remaining": None}
     return {"used": used or 0, "limit": limit, "remaining": max(limit - (used or 0), 0)}

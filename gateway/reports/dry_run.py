@@ -40,8 +40,10 @@ _DETAILS = 10
 
 @dataclass
 class RuleTally:
-    """The requests in which one guardrail found something, and those that it would have refused, being the first to
-    find something. `details` counts what was found by kind, topic, tool or rule."""
+    """Counts the requests in which one guardrail found something, and those that it would have refused as the first.
+
+    `details` counts what was found by kind, topic, tool or rule.
+    """
 
     found: int = 0
     refused: int = 0
@@ -51,8 +53,10 @@ class RuleTally:
 
 @dataclass
 class DryRun:
-    """The result over the requests whose bodies were read. `refused_before` counts those among the refused that a
-    guardrail refused at the time, too."""
+    """The result over the requests whose bodies were read.
+
+    `refused_before` counts the refused requests that a guardrail refused at the time, too.
+    """
 
     inputs: int = 0
     without_content: int = 0
@@ -62,7 +66,6 @@ class DryRun:
     rules: dict[Guardrail, RuleTally] = field(default_factory=dict)
 
     def add(self, checks: tuple[InputCheck, ...], request: SampledRequest, body: bytes, delimiters: Delimiters) -> None:
-        """Looks at one request with all checks."""
         try:
             looked_at = _request_of(body, delimiters)
             findings = [finding for check in checks for finding in check.inspect(looked_at)]
@@ -97,8 +100,8 @@ def run_dry(
 ) -> dict[str, Any]:
     """Returns what the settings would have found and refused in the last `days`, whatever their `trust_mode`.
 
-    A sample of at most `max_inputs` requests is looked at, for at most about `max_seconds`. Raises
-    AnalyticsUnavailableError and AnalyticsLimitError.
+    Checks a sample of at most `max_inputs` requests, for about `max_seconds` at most. Raises AnalyticsUnavailableError
+    and AnalyticsLimitError.
     """
     deadline = time.monotonic() + max_seconds
     end = datetime.now(UTC)
@@ -128,15 +131,13 @@ def _bodies(project_id: UUID, sample: Sample) -> Iterator[tuple[SampledRequest, 
 
 
 def _request_of(body: bytes, delimiters: Delimiters) -> Request:
-    """Returns the request as the input stage sees it, but for a managed prompt and variables in headers, which the
-    request log does not keep."""
+    """Lacks a managed prompt and variables in headers, which the request log does not keep."""
     request = decode_request(body)
     variables = request.prompt_variables or {}
     return Request(LazyFields(body), tokens_of_prompt(body, request), variables, delimiters=delimiters)
 
 
 def _rules_of(settings: GuardrailSettings) -> list[Guardrail]:
-    """Returns the guardrails that the settings switch on, in the order in which they look at a request."""
     on: Mapping[Guardrail, bool] = {
         Guardrail.PROMPT_TOO_LONG: settings.max_prompt_tokens is not None,
         Guardrail.BLOCKED_TOOL: bool(settings.blocked_tools),
@@ -180,7 +181,6 @@ def _rule(guardrail: Guardrail, tally: RuleTally, inputs: int) -> dict[str, Any]
 
 
 def _share(name: str, count: int, inputs: int) -> dict[str, Any]:
-    """Returns the count, its share of the inputs, and the limits of the share among all requests (95 %, Wilson)."""
     low, high = confidence_interval(count, inputs)
     return {
         f"{name}_count": count,

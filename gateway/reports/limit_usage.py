@@ -1,5 +1,3 @@
-"""A project's use of its limits, for `GET /api/llm/usage`."""
-
 from __future__ import annotations
 
 import calendar
@@ -11,7 +9,8 @@ from uuid import UUID
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend
-from analytics.queries.usage import Interval, list_usage
+from analytics.queries.summed import Scope
+from analytics.queries.usage import Interval, IntervalCosts, list_usage
 from gateway.limits.figures import Figures, MinuteRates, Spend
 from gateway.limits.keys import month_limits
 from gateway.project_settings.limits import ProjectLimits, limits_of
@@ -35,8 +34,10 @@ class _Now:
 
 
 def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the use; an empty `session_id` leaves the session's budget out. Raises AnalyticsUnavailableError or
-    AnalyticsLimitError when neither Redis nor the request log knows a spend."""
+    """An empty `session_id` leaves the session's budget out.
+
+    Raises AnalyticsUnavailableError or AnalyticsLimitError if neither Redis nor the request log knows a spend.
+    """
     moment = _Now(now or datetime.now(UTC))
     limits = limits_of(project_settings(project_id))
     figures = Figures()
@@ -51,22 +52,19 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
 
 
 def month_usage(project_id: UUID, now: datetime | None = None) -> dict[str, Any]:
-    """Returns the month of `usage_of`. Raises the same errors."""
     moment = _Now(now or datetime.now(UTC))
     figures = Figures()
     return _month(figures.month(project_id, moment.month), limits_of(project_settings(project_id)), moment.at)
 
 
 def forecast(spent: Decimal, now: datetime) -> Decimal:
-    """Extrapolates the spend so far to the end of the month. The first day counts as a whole one, because an hour is
-    too short a base."""
+    """The first day counts whole, because an hour is too short a base."""
     start, end = month_limits(now.strftime("%Y-%m"))
     elapsed = max(now - start, _DAY)
     return max(spent, spent * Decimal((end - start) / elapsed))
 
 
 def recent_forecast(project_id: UUID, spent: Decimal, now: datetime) -> Decimal:
-    """Extrapolates the spend of the last seven days to the end of the month. Raises the same errors as `usage_of`."""
     since = (now - RECENT).replace(minute=0, second=0, microsecond=0)
     _, end = month_limits(now.strftime("%Y-%m"))
     return spent + project_spend(project_id, since, now) * Decimal((end - now) / (now - since))
@@ -88,17 +86,14 @@ def _minute(figures: Figures, project_id: UUID, limits: ProjectLimits, now: _Now
 def _completed(
     figures: Figures, rates: MinuteRates, project_id: UUID, now: _Now, limits: tuple[int | None, int | None]
 ) -> MinuteRates:
-    """Returns the rates of the minute: Redis counts limited ones; the request log counts the others, for requests that
-    ended."""
     try:
-        _, (of_log,) = list_usage(project_id, now.minute, now.at, Interval.MINUTE, limit=1, offset=0)
+        _, (of_log,) = list_usage(Scope(project_id, now.minute, now.at), Interval.MINUTE, row=IntervalCosts, limit=1)
     except (AnalyticsUnavailableError, AnalyticsLimitError):
         return rates
-    requests, tokens = of_log.requests, of_log.prompt_tokens + of_log.completion_tokens
     rpm, tpm = limits
     return MinuteRates(
-        requests if figures.is_away or rpm is None else rates.requests,
-        tokens if figures.is_away or tpm is None else rates.tokens,
+        of_log.request_count if figures.is_away or rpm is None else rates.requests,
+        of_log.total_tokens if figures.is_away or tpm is None else rates.tokens,
     )
 
 

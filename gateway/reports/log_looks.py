@@ -1,5 +1,3 @@
-"""Looks at the request log for what is wrong now: one at a time for a project, however many readers ask."""
-
 from __future__ import annotations
 
 import threading
@@ -10,8 +8,8 @@ from uuid import UUID
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import metrics
-from analytics.wire.metrics import Totals
+from analytics.queries.groups import get_sums
+from analytics.queries.summed import Sums
 
 HOUR = timedelta(hours=1)
 MISSED = (AnalyticsUnavailableError, AnalyticsLimitError)
@@ -19,18 +17,20 @@ MISSED = (AnalyticsUnavailableError, AnalyticsLimitError)
 
 
 class LogLooks:
-    """The looks of this process, safe for threads. They go on when a reader stops waiting for them."""
+    """The looks of this process at the request log; safe for threads.
+
+    A project has one look at a time, however many readers ask. A look goes on when a reader stops waiting for it.
+    """
 
     def __init__(self) -> None:
         # A store that hangs holds its threads until its client gives up; other projects wait for one meanwhile.
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="problems")
         self._lock = threading.Lock()
-        self._under_way: dict[UUID, Future[Totals]] = {}
+        self._under_way: dict[UUID, Future[Sums]] = {}
         self._missed: Counter[UUID] = Counter()
 
-    def look(self, project_id: UUID, now: datetime) -> Future[Totals]:
-        """Returns the totals of the last hour: those of the look that is under way, else of a new one. It fails with
-        one of MISSED."""
+    def look(self, project_id: UUID, now: datetime) -> Future[Sums]:
+        """Joins the look that is under way, or starts one; returns the last hour's totals. Fails with one of MISSED."""
         with self._lock:
             running = self._under_way.get(project_id)
             if running is None or running.done():
@@ -39,12 +39,11 @@ class LogLooks:
             return running
 
     def missed(self, project_id: UUID) -> int:
-        """Returns how many looks in a row ended without an answer."""
         return self._missed[project_id]
 
-    def _look(self, project_id: UUID, hour: TimeRange) -> Totals:
+    def _look(self, project_id: UUID, hour: TimeRange) -> Sums:
         try:
-            totals = metrics.totals(project_id, hour)
+            totals = get_sums(hour.of(project_id))
         except MISSED:
             self._missed[project_id] += 1
             raise

@@ -1,6 +1,3 @@
-"""Finds what is wrong in a project now: failing requests, providers, budgets, rollouts, alerts, the export of spans,
-and the request log."""
-
 from __future__ import annotations
 
 import logging
@@ -15,9 +12,8 @@ from django.db.models import Q
 
 from analytics.monitoring import SPOOL
 from analytics.parameters.ranges import TimeRange
-from analytics.trace_export.destinations import list_destinations
-from analytics.trace_export.status import status_of
-from analytics.wire.metrics import Totals
+from analytics.queries.summed import Sums
+from analytics.trace_export.destinations import DESTINATIONS, status_of
 from gateway.reports.limit_usage import month_usage
 from gateway.reports.log_looks import MISSED, LogLooks
 from gateway.reports.shapes import Problem, ProblemKind, Problems
@@ -50,17 +46,17 @@ _looks = LogLooks()
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """The project and the range to search for problems, and the totals of the last hour, which another thread reads."""
-
     project_id: UUID
     range: TimeRange
     now: datetime
-    hour: Future[Totals]
+    hour: Future[Sums]
 
 
 def find_problems(project_id: UUID, time_range: TimeRange, now: datetime | None = None) -> Problems:
-    """Returns what is wrong now, and which rollouts were rolled back and which alerts failed in the range; what is
-    critical comes first. A part of the service that does not answer is a problem of its own."""
+    """Returns what is wrong now, and the rollbacks and failed alerts in the range; critical problems come first.
+
+    A part of the service that does not answer is a problem of its own.
+    """
     moment = now or datetime.now(UTC)
     question = _Question(project_id, time_range, moment, _looks.look(project_id, moment))
     found = [problem for find in _FINDERS for problem in find(question)]
@@ -100,7 +96,7 @@ def _error_share(question: _Question) -> Iterator[Problem]:
     except (*MISSED, TimeoutError):
         yield _store_problem(question.project_id)
         return
-    share, failed, count = totals["error_rate"], totals["error_count"], totals["request_count"]
+    share, failed, count = totals.error_rate, totals.error_count, totals.request_count
     if count >= MIN_REQUESTS and share >= ERROR_SHARE:
         yield _problem(
             "error_share",
@@ -216,7 +212,6 @@ def _deliveries(question: _Question) -> Iterator[Problem]:
 
 
 def _subject_of(row: AlertDelivery) -> str:
-    """Returns the id of the budget alert, of the alert on a figure, or of the rollout."""
     event = row.event
     return str(row.alert_id if event is None else event.alert_id or event.rollout_id)
 
@@ -235,7 +230,7 @@ def _figure_alerts(question: _Question) -> Iterator[Problem]:
 
 
 def _trace_export(question: _Question) -> Iterator[Problem]:
-    for row in list_destinations(question.project_id):
+    for row in DESTINATIONS.rows(question.project_id):
         status = status_of(row)
         if not (row.enabled and status.is_failing and status.last_error_at):
             continue

@@ -1,5 +1,3 @@
-"""Finds settings that have no effect because another one is missing, so that they can be reported."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +36,11 @@ WARNING_CODES = (
 
 
 class SettingsWarning(NamedTuple):
-    """A warning about one setting. `field` is its path; `code` is stable, while its words may change. `template` has
-    the paths of other settings in braces, in whose place a page puts their labels."""
+    """A warning about one setting.
+
+    `field` is its path; `code` is stable, while its words may change. `template` has the paths of other settings in
+    braces, which a page replaces by their labels.
+    """
 
     field: str
     code: str
@@ -47,12 +48,10 @@ class SettingsWarning(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The words for programs, which know settings by their paths."""
         return self.template.replace("{", "").replace("}", "")
 
 
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
-    """Returns the warnings for a project's settings; empty when all of them have an effect."""
     settings, deployments = row.settings, read_deployments(row.project_id)[0]
     providers = frozenset(deployment.provider for deployment in deployments)
     disabled = disabled_providers(row.project_id)

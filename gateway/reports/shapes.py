@@ -1,5 +1,3 @@
-"""Response shapes of the gateway's part of the management API that no serializer defines, for the OpenAPI document."""
-
 from __future__ import annotations
 
 from datetime import datetime

@@ -1,5 +1,3 @@
-"""Finds limits of teams that cannot take effect, because the project's own are lower."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ TEAM_WARNING_CODES = ("above_project", "teams_above_project")
 
 
 class TeamWarning(NamedTuple):
-    """A warning about one limit of a team. `code` is stable, while the words may change."""
+    """A warning about a team's limit that is above the project's own. `code` is stable, while the words may change."""
 
     field: str
     code: str
@@ -21,7 +19,6 @@ class TeamWarning(NamedTuple):
 
 
 def team_warnings(team: Team, settings: ProjectSettings, of_teams: Decimal) -> list[TeamWarning]:
-    """Returns the warnings for a team; `of_teams` is the sum of all teams' budgets of a month."""
     return [*_above_project(team, settings), *_teams_above_project(team, settings, of_teams)]
 
 

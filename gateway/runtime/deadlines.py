@@ -1,5 +1,3 @@
-"""The time limits of a request and of each call to a provider within it, read from the settings once in each worker."""
-
 from __future__ import annotations
 
 import time
@@ -12,9 +10,11 @@ from integrations.transport.base import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Time limits in seconds. `body` bounds the sending of a request by its client, `ttft` runs from the call of a
-    provider to the first output of its stream, `total` from the arrival of a request to its end, with all attempts and
-    the whole stream."""
+    """Time limits in seconds.
+
+    `body` bounds the sending of a request by its client. `ttft` runs from the call of a provider to the first output of
+    its stream, `total` from the arrival of a request to its end, with all attempts and the whole stream.
+    """
 
     timeouts: Timeouts
     body: float
@@ -35,17 +35,14 @@ class Deadlines:
         )
 
     def left(self, started: float) -> float:
-        """Returns the seconds left to a request that arrived at `started` (`perf_counter`)."""
         return self.total - (time.perf_counter() - started)
 
     def cut_short(self, started: float, took: float) -> bool:
-        """Returns True if a call that ended just now after `took` seconds had less time than other calls have, because
-        its request's time was nearly up when the call began."""
+        """True if a call of `took` seconds had less time than others, because its request's time was nearly up."""
         left = self.left(started)
         return left <= 0 and left + took < min(max(self.timeouts.first_byte, self.ttft), self.total / 2)
 
     def within(self, seconds: float) -> Timeouts:
-        """Returns the limits of the phases of a call, none longer than `seconds`."""
         limits = self.timeouts
         if seconds >= limits.first_byte and seconds >= limits.idle:
             return limits

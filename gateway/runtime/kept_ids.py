@@ -1,7 +1,7 @@
-"""The ids that answers have given out of what providers keep, noted in Redis for the project that got the answer.
+"""Notes in Redis, for each project, the ids of kept objects that its answers have contained.
 
-A later request may name them, and those of no other project (`gateway/pipeline/keeping.py`). A worker notes them in the
-background once an answer is on its way; no answer waits for Redis, and none fails with it.
+A later request of that project may name them, and one of no other project (`gateway/pipeline/keeping.py`). A worker
+notes them in the background once an answer is on its way; no answer waits for Redis, and none fails with it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ _Note = tuple[str, int | None, Sequence[Given]]
 
 
 class KeptIds:
-    """The notes of one worker; the object belongs to one event loop. A project has one hash a day, in which an id takes
-    some 60 bytes."""
+    """The notes of one worker; an instance belongs to one event loop.
+
+    A project has one hash a day, in which an id takes some 60 bytes.
+    """
 
     def __init__(self, redis_url: str) -> None:
         self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
@@ -47,7 +49,7 @@ class KeptIds:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, project_id: str, integration_id: int | None, given: Sequence[Given]) -> None:
-        """Notes that the integration, None for one of the environment, keeps these for the project. Does not wait."""
+        """Notes that the integration keeps these for the project; None is one of the environment. Does not wait."""
         self._pending.append((project_id, integration_id, given))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write_all(), name="gateway.kept_ids")
@@ -55,12 +57,10 @@ class KeptIds:
 
     @property
     def is_idle(self) -> bool:
-        """True if all ids are noted, or Redis is away."""
         return self._task is None
 
     async def keepers(self, project_id: str, named: Collection[Given]) -> Mapping[Given, _Keepers]:
-        """Returns the integrations that keep for the project what is named; what nobody has noted is left out. Raises
-        what REDIS_ERRORS has."""
+        """Returns the integrations that keep what is named; ids without a note are left out. Raises REDIS_ERRORS."""
         found = self._not_yet_written(project_id, named)
         for seconds in (0.0, _AGAIN_SECONDS):
             missing = [one for one in named if one not in found]
@@ -75,7 +75,6 @@ class KeptIds:
         return {one: frozenset({keeper}) for keeper, given in notes for one in named if one in given}
 
     async def _noted(self, project_id: str, named: list[Given]) -> dict[Given, _Keepers]:
-        """Returns what is noted. Most is of today or yesterday."""
         today = _today()
         found = await self._noted_on(range(today - 1, today + 1), project_id, named)
         if missing := [one for one in named if one not in found]:
@@ -100,8 +99,7 @@ class KeptIds:
         await self._redis.aclose()
 
     async def _write_all(self) -> None:
-        """Notes ids until none is left. Those that Redis does not take are lost, and counted in the log when it does
-        again."""
+        """Notes ids until none is left. Ids that Redis does not take are lost, and logged once it does again."""
         try:
             while self._pending:
                 await asyncio.sleep(_GATHER_SECONDS)

@@ -1,6 +1,8 @@
-"""Publishes in Redis the open requests of this worker, for the evaluation of rollouts: those of its requests in flight
-that a rollout allocated and that have no first output. A worker without such requests does not connect to Redis. While
-Redis is away no request waits for it: open requests then count when they end."""
+"""Publishes this worker's open requests in Redis, for the evaluation of rollouts.
+
+These are requests in flight that a rollout allocated and that have no first output. A worker without them does not
+connect to Redis. During a Redis outage no request waits: open requests then count when they end.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,7 @@ _ANSWER_SECONDS = 1.0
 
 
 class PromptedRequest(Protocol):
-    """The state of a request as the pipeline has it. `started` and `first_output` are `perf_counter` times; the latter
-    is 0 before the first output."""
+    """`started` and `first_output` are `perf_counter` times; the latter is 0 before the first output."""
 
     request_id: str
     arrived_us: int
@@ -43,8 +44,6 @@ class PromptedRequest(Protocol):
 
 
 class OpenRequests:
-    """The open requests of one worker; the object belongs to one event loop."""
-
     def __init__(self, redis_url: str) -> None:
         self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
         self._open: dict[str, PromptedRequest] = {}
@@ -58,17 +57,15 @@ class OpenRequests:
             self._open[request.request_id] = request
 
     def end(self, request: PromptedRequest) -> None:
-        """Removes a request whose record is in the spool, from which it is counted."""
         self._open.pop(request.request_id, None)
 
     async def run(self) -> None:
-        """Publishes at regular intervals until it is cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
             await self.publish()
 
     async def publish(self) -> None:
-        """Publishes the open requests. Raises nothing while Redis is away."""
+        """Raises nothing while Redis is down."""
         lists = self._without_output(time.perf_counter() - OPEN_SECONDS)
         withdrawn = self._announced - lists.keys()
         if not lists and not withdrawn:
@@ -95,7 +92,6 @@ class OpenRequests:
         await self._redis.aclose()
 
     def _without_output(self, since: float) -> dict[str, list[OpenRequest]]:
-        """Returns by rollout the requests that arrived by `since` (`perf_counter`) and have no first output."""
         found: dict[str, list[OpenRequest]] = {}
         for request in self._open.values():
             if request.started <= since and not request.first_output:

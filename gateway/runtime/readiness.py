@@ -1,6 +1,6 @@
-"""The readiness of a worker for traffic, kept up to date by `gateway/worker/state.py`, so that a check costs nothing.
+"""The readiness of a worker for traffic. `gateway/worker/state.py` keeps it up to date, so that a check costs nothing.
 
-Stores that are away do not make a worker unready: it serves without them, and other workers would have to as well.
+A store that is down does not make a worker unready: it serves without the store, as other workers would have to.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ ANALYTICS_MIGRATIONS = "analytics_migrations"
 
 @dataclass(slots=True)
 class Readiness:
-    """The checks of one worker. `has_room` returns True if the spool would keep a record that came now."""
-
     drain: Drain
     has_room: Callable[[], bool]
     is_observed: bool = False  # True once the tasks run that set what follows.
@@ -26,7 +24,6 @@ class Readiness:
     host: dict[str, object] = field(default_factory=dict)  # `host` is the latest report of the host's monitor.
 
     def checks(self) -> dict[str, bool]:
-        """Returns each check by name, True if it holds; a worker is ready when all hold."""
         return {
             "configuration": self.configuration_loaded,
             "migrations": self.migrations_current,

@@ -1,5 +1,3 @@
-"""The runtime of one web worker: its snapshots, connections to providers and stores, spool and background tasks."""
-
 from __future__ import annotations
 
 import asyncio
@@ -36,7 +34,7 @@ class OverallGrade:
 
 
 class Judge(Protocol):
-    """A function that grades `answer`, the assistant's message in reply to `messages`; it never raises for a model."""
+    """Grades `answer`, the assistant's message in reply to `messages`. Never raises for a model's failure."""
 
     async def __call__(
         self,
@@ -52,8 +50,7 @@ class Judge(Protocol):
 
 @dataclass(slots=True)
 class Runtime:
-    """The objects of one worker that its requests share. `judge` is handed in, because its requests pass the
-    pipeline."""
+    """What one worker's requests share. `judge` is injected, because its requests pass the pipeline."""
 
     snapshots: SnapshotStore
     transport: Transport
@@ -85,8 +82,7 @@ class Runtime:
         self.tasks.append(keep_running(name, work))
 
     async def stop(self) -> None:
-        """Ends the background tasks and closes all connections and files but the spool, which is the process's; all
-        requests have to be over before."""
+        """Closes all but the spool, which is the process's. All requests must be over before."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

@@ -1,9 +1,9 @@
 """Announces in Redis which requests of the gateway began in traces of applications, before their records are stored.
 
-A call of a model that an application describes by a span counts in its rollout, unless a request of the gateway began
-in that span, which is recorded anyway (`gateway/prompt_fetch/outcomes.py`). The span may arrive before the record,
-while the shipper lags behind. So each worker announces such requests as they begin, in the background. A request
-without a `traceparent`, or of a project without a rollout, is not announced; no request waits for Redis.
+A span's call of a model counts in its rollout, unless a request of the gateway began in that span, which is recorded
+anyway (`gateway/prompt_fetch/outcomes.py`). The span may arrive before the record, while the shipper lags behind. So
+each worker announces such requests as they begin, in the background. A request without a `traceparent`, or of a project
+without a rollout, is not announced; no request waits for Redis.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ end
 
 
 class TracedRequests:
-    """The requests of one worker that began in traces of applications; the object belongs to one event loop."""
-
     def __init__(self, redis_url: str) -> None:
         self._redis = background_client(redis_url, connect_seconds=_ANSWER_SECONDS)
         self._pending: list[tuple[str, str, int]] = []
@@ -49,7 +47,7 @@ class TracedRequests:
         self._away = False
 
     def begin(self, project_id: str, traceparent: str, arrived_us: int) -> None:
-        """Announces a request with this header that arrived then, in Unix microseconds. Does not wait."""
+        """Announces a request that arrived then, in Unix microseconds. Does not wait."""
         trace_id, _ = trace_parent(traceparent)
         if not trace_id:
             return
@@ -60,7 +58,6 @@ class TracedRequests:
 
     @property
     def is_idle(self) -> bool:
-        """True if all requests are announced, or Redis is away."""
         return self._task is None or self._task.done()
 
     async def close(self) -> None:
@@ -69,8 +66,7 @@ class TracedRequests:
         await self._redis.aclose()
 
     async def _announce(self) -> None:
-        """Announces the requests until none is left. While Redis is away they are dropped: a span is then compared with
-        the records that are stored."""
+        """Drops announcements while Redis is down: a span is then compared with the stored records only."""
         while self._pending:
             await asyncio.sleep(_GATHER_SECONDS)
             requests, self._pending = self._pending, []
@@ -101,8 +97,10 @@ class TracedRequests:
 def traced_requests(
     client: redis.Redis, project_id: object, trace_ids: Collection[str]
 ) -> Mapping[str, Collection[int]]:
-    """Returns the times of arrival, in Unix microseconds, of the requests that began in each of these traces within the
-    last hour. Raises what REDIS_ERRORS has."""
+    """Returns the arrivals, in Unix microseconds, of the requests that began in each trace within the last hour.
+
+    Raises REDIS_ERRORS.
+    """
     with client.pipeline(transaction=False) as batch:
         for trace_id in trace_ids:
             batch.lrange(_key(project_id, trace_id), 0, -1)

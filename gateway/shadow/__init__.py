@@ -1,1 +1,1 @@
-"""Shadows: before a rollout begins, its target answers requests of the baseline, too, and no user sees it."""
+"""Shadows: before a rollout begins, its target also answers the baseline's requests, unseen by users."""

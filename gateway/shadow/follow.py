@@ -1,9 +1,8 @@
-"""Follows the request log and gives shadows their items: the answered requests of a rollout's baseline that are sampled
-by a hash of their ids.
+"""Gives shadows their items: answered requests of a rollout's baseline, sampled by a hash of their ids.
 
-The cursor of a shadow is a time of record. `visible_until` says up to when the log is complete, so that each minute is
-looked at once. Items and cursor are written in one transaction: a worker that dies leaves both or none, and of two
-workers one finds the cursor moved. Web workers have no part in it.
+A shadow's cursor is a time of record. `visible_until` is the time up to which the log is complete, so each minute is
+read once. Items and cursor are written in one transaction: a worker that dies leaves both or none, and the slower of
+two workers finds the cursor moved. Web workers take no part.
 """
 
 from __future__ import annotations
@@ -15,13 +14,14 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Max
+from django.utils import timezone
 
+from analytics.clickhouse.visible import visible_until
 from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import id_hash
 from analytics.online_evaluations import reading
 from analytics.online_evaluations.sampling import Answered, by_minute, minute_of, sample
 from analytics.queries.request_filters import RequestFilter
-from analytics.queries.variants.by_record import visible_until
 from gateway.experiments.evaluators import evaluators_of
 from gateway.experiments.start import call_worker
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, Shadow
@@ -37,9 +37,15 @@ _CLIENTS = "gateway"
 _MINUTE, _WINDOW = timedelta(minutes=1), timedelta(minutes=10)
 
 
+def is_behind() -> bool:
+    """Returns whether a shadow has not followed every minute that has ended. The log may still lack some of them."""
+    active = Shadow.objects.filter(experiment__state__in=UNFINISHED)
+    return active.filter(followed_until__lt=minute_of(timezone.now())).exists()
+
+
 def follow_log(now: datetime | None = None) -> bool:
-    """Gives the shadows the items of the next minutes that are complete, by the store's clock unless `now` is given.
-    Returns whether minutes are left. Raises AnalyticsUnavailableError."""
+    """Takes the next complete minutes, by the store's clock unless `now` is given. Returns whether minutes are left.
+    Raises AnalyticsUnavailableError."""
     active = Shadow.objects.filter(experiment__state__in=UNFINISHED)
     rows = list(active.select_related("experiment").order_by("followed_until", "pk"))
     if not rows:
@@ -51,7 +57,6 @@ def follow_log(now: datetime | None = None) -> bool:
 
 
 def _follow(shadow: Shadow, until: datetime) -> bool:
-    """Takes one window. Returns whether minutes are left."""
     start = shadow.followed_until
     if start >= until:
         return False
@@ -70,7 +75,6 @@ def _follow(shadow: Shadow, until: datetime) -> bool:
 
 
 def _answered(shadow: Shadow, start: datetime, end: datetime) -> Sequence[Answered] | None:
-    """Returns the answered requests of the baseline; None where there are too many to read."""
     of_baseline = RequestFilter(
         source=_CLIENTS, prompt_config_id=shadow.prompt_config_id, prompt_version=shadow.baseline_number
     )
@@ -87,7 +91,6 @@ def _answered(shadow: Shadow, start: datetime, end: datetime) -> Sequence[Answer
 
 
 def _sampled(shadow: Shadow, rows: Sequence[Answered]) -> list[Answered]:
-    """Returns the sample, by minutes and within each by hash."""
     experiment = shadow.experiment
     [evaluator] = evaluators_of(experiment.evaluators)
     unit, evaluator_id = experiment.rollout_id or experiment.pk, UUID(evaluator.evaluator_id)
@@ -108,7 +111,6 @@ def _new(shadow: Shadow, sampled: Sequence[Answered]) -> list[Answered]:
 
 
 def _room(shadow: Shadow) -> int:
-    """Returns how many items the shadow takes now."""
     waiting = ExperimentAnswer.objects.filter(
         item__experiment=shadow.pk, candidate=TARGET, state__in=(AnswerState.PENDING, AnswerState.RUNNING)
     ).count()
@@ -116,8 +118,8 @@ def _room(shadow: Shadow) -> int:
 
 
 def _advance(shadow: Shadow, end: datetime, selection: Selection) -> bool:
-    """Writes the items and moves the cursor, both or none. Returns False where another worker has moved it, or the
-    shadow has ended."""
+    """Writes the items and moves the cursor, both or none. Returns False if another worker has moved it, or the shadow
+    has ended."""
     with transaction.atomic():
         # Locked as by whoever ends it.
         own = Experiment.objects.select_for_update().filter(pk=shadow.pk, state__in=UNFINISHED)

@@ -1,5 +1,4 @@
-"""The check of the gate `shadow`: the rollout's own shadow has shown that its target passes (docs/experiments.md,
-"Shadow")."""
+"""The gate `shadow`: the rollout's own shadow has shown that its target passes (docs/experiments.md, "Shadow")."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _REASONS: Mapping[str, str] = {
 
 
 def shadow_gate(questions: Sequence[Question], *, holds: bool = False) -> list[Finding]:
-    """A `rollouts.gate.registry.Check`, of two queries; with `holds` the experiments are locked."""
+    """A `rollouts.gate.registry.Check`, of two queries; `holds` locks the experiments."""
     rollouts = [question.rollout_id for question in questions]
     rows = Experiment.objects.for_project(questions[0].project_id).filter(rollout_id__in=rollouts)
     found = {row.rollout_id: row for row in (rows.select_for_update() if holds else rows)}
@@ -66,7 +65,6 @@ def _finding(question: Question, row: Experiment | None, shadows: Mapping[Any, S
 
 
 def _left_out(figures: Mapping[str, Any]) -> str:
-    """Returns a sentence on the requests that the shadow sampled and does not compare: it may wait for nothing else."""
     skipped: Mapping[str, int] = figures["skipped"]
     if not skipped:
         return ""
@@ -84,7 +82,6 @@ def _sentence(row: Experiment) -> str:
 
 
 def _figures(row: Experiment, shadow: Shadow) -> dict[str, Any]:
-    """Returns a `rollouts.shapes.RolloutShadow` as JSON."""
     [evaluator] = evaluators_of(row.evaluators)
     skipped = {reason: shadow.skipped[reason] for reason in sorted(shadow.skipped)}
     found = _judged(row) or _NOT_JUDGED
@@ -98,13 +95,8 @@ def _figures(row: Experiment, shadow: Shadow) -> dict[str, Any]:
         "sampled": shadow.taken + sum(skipped.values()),
         "taken": shadow.taken,
         "skipped": skipped,
-        "pairs": found["pairs"],
-        "wins": found["wins"],
-        "ties": found["ties"],
-        "losses": found["losses"],
+        **{name: found[name] for name in _NOT_JUDGED},
         "missing": found["pairs"] - found["wins"] - found["ties"] - found["losses"],
-        "e_worse": found["e_worse"],
-        "e_not_worse": found["e_not_worse"],
     }
 
 

@@ -1,14 +1,11 @@
-"""What shadows that have not ended sampled and spent, for monitoring."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from django.db import connection
 from prometheus_client.core import Metric
 
-from core.processes.monitoring import Found, Subject, gauge
+from core.processes.monitoring import IN_DATABASE, Found, Subject, gauge
 from gateway.models import Shadow
 from gateway.tables.experiment import UNFINISHED
 
@@ -18,11 +15,8 @@ _TAKEN = "taken"
 
 
 def _running() -> dict[str, Any]:
-    try:
-        rows = Shadow.objects.filter(experiment__state__in=UNFINISHED).select_related("experiment")
-        return {"shadows": [_values(row) for row in rows.order_by("-followed_until")[:_MAX_SHADOWS]]}
-    finally:
-        connection.close()
+    rows = Shadow.objects.filter(experiment__state__in=UNFINISHED).select_related("experiment")
+    return {"shadows": [_values(row) for row in rows.order_by("-followed_until")[:_MAX_SHADOWS]]}
 
 
 def _values(row: Shadow) -> dict[str, Any]:
@@ -51,4 +45,4 @@ def _metrics(found: Found) -> Iterable[Metric]:
     )
 
 
-SHADOWS = Subject("shadows", _running, 15.0, _metrics)
+SHADOWS = Subject("shadows", _running, 20.0, _metrics, looks=IN_DATABASE)

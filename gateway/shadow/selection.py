@@ -1,5 +1,3 @@
-"""Selects, of the requests that are sampled, those that the target answers, and says why it does not answer others."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -11,18 +9,18 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.identifiers import id_hash
 from analytics.online_evaluations.sampling import Answered
 from analytics.queries.bodies import get_payloads
 from analytics.queries.request_cursor import RequestCursor
+from analytics.queries.request_samples import ShadowedRequest, shadowed_requests
 from analytics.queries.requests import Payload
-from analytics.queries.shadowed import ShadowedRequest, shadowed_requests
 from core.errors import ApplicationError
 from core.wire.storable import storable
-from gateway.evaluations.evaluate import Evaluation
 from gateway.evaluations.highest_cost import highest_cost
+from gateway.evaluations.rules import Evaluation
 from gateway.evaluations.stored import read_stored
 from gateway.experiments.candidates import Candidate, candidates_of
+from gateway.experiments.draw import item_of_request
 from gateway.experiments.requests import candidate_request
 from gateway.guardrails.verdicts import VERDICTS, is_masked
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
@@ -37,7 +35,6 @@ BASELINE, TARGET = 0, 1
 """The places of the candidates of a shadow."""
 _MAX_LOOKED_AT = 200
 """Of a window so many requests are looked at; the others come too many."""
-_MAX_PREVIEW_CHARACTERS = 300
 
 
 _HIT = "hit"
@@ -55,14 +52,11 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """The fields of a request as its client sent them, and the message of the answer that it got."""
-
     fields: Mapping[str, Any]
     message: Mapping[str, Any]
 
 
 def skipped_by_facts(row: ShadowedRequest | None) -> SkipReason | None:
-    """Returns why the target may not answer the request; None for one whose texts decide."""
     if row is None:
         return SkipReason.NO_TEXT
     if row.is_no_store:
@@ -77,7 +71,6 @@ def skipped_by_facts(row: ShadowedRequest | None) -> SkipReason | None:
 
 
 def read_shadowed(row: ShadowedRequest, request: str, response: str) -> Shadowed | SkipReason:
-    """Returns what is compared, or why it cannot be."""
     stored = read_stored(request, response, finish_reason=row.finish_reason, completion_tokens=row.completion_tokens)
     if isinstance(stored, Evaluation):
         return SkipReason.NO_TEXT
@@ -86,17 +79,16 @@ def read_shadowed(row: ShadowedRequest, request: str, response: str) -> Shadowed
         return SkipReason.PROVIDER_TOOLS
     if any(_counts(name, value) for name, value in fields.items()):
         return SkipReason.NOT_REPEATABLE
-    return Shadowed(fields, stored.answer.message)
+    return Shadowed(fields, stored.message)
 
 
 def _has_provider_tools(tools: Any) -> bool:
-    """Returns whether any of the tools is executed by the provider. What is no tool at all is refused elsewhere."""
     given = tools if isinstance(tools, list) else []
     return any(isinstance(one, dict) and one.get("type", "function") not in _CALLED_BY_CLIENTS for one in given)
 
 
 def _counts(name: str, value: Any) -> bool:
-    """Returns whether a field may have changed the answer and is not asked again."""
+    """Whether a field may have changed the answer and is not sent again."""
     if name in FIELDS or name in _HARMLESS:
         return False
     return value is not None and value != _DEFAULTS.get(name)
@@ -104,15 +96,12 @@ def _counts(name: str, value: Any) -> bool:
 
 @dataclass(slots=True)
 class Selection:
-    """The answers of the baseline, each with its item, and the numbers of requests that are left out, by reason."""
-
     taken: list[ExperimentAnswer] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
 
 def select_shadowed(experiment: Experiment, sampled: Sequence[Answered], *, room: int) -> Selection:
-    """Returns what is selected of the sample, in its order, `room` requests at most. Raises the errors of the
-    store."""
+    """Keeps the sample's order; `room` is the most requests. Raises the errors of the store."""
     found = Selection()
     looked_at = sampled[:_MAX_LOOKED_AT] if room > 0 else []
     found.skipped[SkipReason.BACKLOG] += len(sampled) - len(looked_at)
@@ -151,8 +140,6 @@ def _usable(project_id: UUID, sampled: Sequence[Answered], found: Selection) -> 
 
 
 class _Reader:
-    """Reads requests with their answers, and makes items of them."""
-
     def __init__(self, experiment: Experiment, snapshot: ProjectSnapshot, bodies: Mapping[UUID, Payload]) -> None:
         self._project_id, self._snapshot, self._bodies = experiment.project_id, snapshot, bodies
         self._target: Candidate = candidates_of(experiment.candidates)[TARGET]
@@ -162,11 +149,10 @@ class _Reader:
         shadowed = read_shadowed(row, bodies.request, bodies.response) if bodies is not None else SkipReason.NO_TEXT
         if isinstance(shadowed, SkipReason):
             return shadowed
-        item = _item_of(row)
+        item = item_of_request(row)
         return self._refused(item, shadowed.fields) or _answer_of(item, row, shadowed)
 
     def _refused(self, item: ExperimentItem, fields: Mapping[str, Any]) -> SkipReason | None:
-        """Returns why the target cannot be asked within a budget."""
         try:
             request = candidate_request(self._project_id, item, fields, self._target)
         except ApplicationError:
@@ -175,20 +161,7 @@ class _Reader:
         return SkipReason.UNKNOWN_COST if known is None else None
 
 
-def _item_of(row: ShadowedRequest) -> ExperimentItem:
-    return ExperimentItem(
-        request_id=row.request_id,
-        requested_at=row.ts,
-        request_hash=id_hash(str(row.request_id)),
-        session_hash=id_hash(row.session_id) if row.session_id else "",
-        preview=row.prompt_preview.replace("\x00", "")[:_MAX_PREVIEW_CHARACTERS],
-        prompt_config_id=row.prompt_config_id,
-        prompt_version=row.prompt_version,
-    )
-
-
 def _answer_of(item: ExperimentItem, row: ShadowedRequest, shadowed: Shadowed) -> ExperimentAnswer:
-    """Returns the answer that the client got, which is not asked for again."""
     return ExperimentAnswer(
         item=item,
         candidate=BASELINE,

@@ -1,5 +1,3 @@
-"""Begins a rollout's shadow with the rollout, and ends it when the rollout leaves `pending`."""
-
 from __future__ import annotations
 
 import logging
@@ -36,8 +34,6 @@ logger = logging.getLogger("gateway.shadow")
 
 
 class ShadowWork:
-    """A `rollouts.gate.registry.Work`."""
-
     def begin(self, rollout: Rollout, shadow: NewShadow) -> None:
         known = _evaluator(rollout.project_id, shadow)
         _require_known_cost(rollout.project_id, known)
@@ -54,7 +50,7 @@ class ShadowWork:
         logger.info("shadow.begun rollout_id=%s experiment_id=%s", rollout.pk, experiment.pk)
 
     def end(self, rollout: Rollout) -> None:
-        """Calls of providers that are under way are hung up within seconds."""
+        """Providers' calls under way are hung up within seconds."""
         running = Experiment.objects.filter(rollout_id=rollout.pk, state__in=UNFINISHED).values_list("pk", flat=True)
         for experiment_id in list(running):
             end_experiment(experiment_id, ExperimentState.CANCELLED)
@@ -81,7 +77,6 @@ def _experiment(rollout: Rollout, shadow: NewShadow, known: KnownVersion) -> Exp
 
 
 def _evaluator(project_id: UUID, shadow: NewShadow) -> KnownVersion:
-    """Raises ValidationError for an evaluator that does not compare two answers."""
     try:
         known = get_version(project_id, shadow.evaluator_id, shadow.version)
     except EvaluatorNotFoundError:
@@ -96,6 +91,5 @@ def _evaluator(project_id: UUID, shadow: NewShadow) -> KnownVersion:
 
 
 def _require_known_cost(project_id: UUID, known: KnownVersion) -> None:
-    """Raises ValidationError for a judge that no budget could be kept with."""
     if problem := judge_problem(project_id, known.definition):
         raise ValidationError.of_field(_EVALUATOR, problem)

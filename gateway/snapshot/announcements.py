@@ -28,7 +28,7 @@ _ANSWER_SECONDS = 1.0
 def announce(change: str) -> None:
     """Tells every worker that a project (its id) or the price table (`PRICES`) has changed.
 
-    A Redis that is away does not fail the change: workers re-read every `SNAPSHOT_SECONDS` in any case.
+    A Redis outage does not fail the change: workers re-read every `SNAPSHOT_SECONDS` in any case.
     """
     try:
         shared_client(settings.REDIS_URL, seconds=_ANSWER_SECONDS).publish(CHANNEL, change)
@@ -37,16 +37,13 @@ def announce(change: str) -> None:
 
 
 class Follower:
-    """Applies announcements in two tasks of a worker: prices concern all projects, and a revoked key must not wait for
-    them."""
+    """Applies announcements in two tasks, so that a revoked key need not wait for prices."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store
         self._prices_changed = asyncio.Event()
 
     async def follow_projects(self) -> None:
-        """Applies the changes of projects for as long as the worker runs, and re-reads everything after a gap in the
-        subscription."""
         lost = False
         while True:
             client = background_client(settings.REDIS_URL, connect_seconds=_ANSWER_SECONDS, retries=0)
@@ -72,7 +69,6 @@ class Follower:
             await asyncio.sleep(1.0)
 
     async def follow_prices(self) -> None:
-        """Re-reads the prices after each of their changes for as long as the worker runs."""
         while True:
             await self._prices_changed.wait()
             self._prices_changed.clear()

@@ -1,5 +1,7 @@
-"""Reads a project's configuration from the SQL database. Called in threads that look after their connections, never on
-the event loop."""
+"""Reads a project's configuration from the SQL database.
+
+Called in threads that look after their connections, never on the event loop.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,7 @@ from prompts.selectors import PromptVersionRecord, version_by_number
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
-    """Returns the project's current configuration. An unknown project has no keys. Raises django.db.Error when the
-    database is away."""
+    """An unknown project has no keys. Raises django.db.Error if the database is down."""
     row = current_settings(project_id)
     settings, set_at_us = row.settings, row.set_at_us if row.pk else 0
     prepare_checks(settings.guardrails)
@@ -39,7 +40,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
 
 
 def load_models(project_id: UUID, prices: PriceTable, settings: ProjectSettings) -> ProjectSnapshot:
-    """Returns what decides which models the project can call and what they cost, without keys, prompts and limits."""
+    """Returns only what decides which models the project can call and what they cost: no keys, prompts or limits."""
     overrides = price_overrides(project_id)
     found, unreadable = read_deployments(project_id)
     deployments = in_use(found)
@@ -64,16 +65,13 @@ def load_prices() -> PriceTable:
 
 
 def prices_mark() -> tuple[object, ...]:
-    """Returns a value that stays the same as long as the prices do."""
     return price_mark()
 
 
 def project_of_key(key_hash: str) -> UUID | None:
-    """Returns the project that a key opens, or None when no valid key has this hash."""
     record = find_key(key_hash)
     return None if record is None else record.project_id
 
 
 def prompt_version(config_id: UUID, number: int) -> PromptVersionRecord | None:
-    """Returns any version of a prompt config; None when it has no such version."""
     return version_by_number(config_id, number)

@@ -1,5 +1,3 @@
-"""A project's configuration as requests need it: loaded once, immutable."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +25,13 @@ _MAX_PRICES = 5000
 
 @dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
-    """A project's configuration as requests read it.
+    """A project's configuration as requests read it: loaded once, immutable.
 
-    `credentials` maps the provider of each enabled integration to its access, of several to that of the first one;
-    `deployments` maps all of them by name, in order of priority, and is empty where there is nothing to choose among
-    them (`integrations.access.deployments.in_use`); `unreadable` are the providers of enabled
-    integrations whose credential cannot be read, `disabled` those of integrations that are switched off. `keys` maps
-    the hash of each key that is not revoked, `prompts` the name of each prompt config, `groups` that of each model
-    group.
+    `credentials` maps the provider of each enabled integration to its access, of several to that of the first.
+    `deployments` maps all of them by name, in order of priority; it is empty if there is nothing to choose among them
+    (`integrations.access.deployments.in_use`). `unreadable` are the providers of enabled integrations whose credential
+    cannot be read, `disabled` those of integrations that are switched off. `keys` maps the hash of each key that is not
+    revoked, `prompts` the name of each prompt config, `groups` that of each model group.
     """
 
     project_id: UUID
@@ -77,8 +74,6 @@ class ProjectSnapshot:
         object.__setattr__(self, "has_rollouts", found)
 
     def models_of(self, name: str, session_id: str = "") -> Sequence[str]:
-        """Returns the models that a name stands for in a request of the session: those of a model group, the preferred
-        ones for `auto`, else the name alone."""
         if name == AUTO:
             preferred = self.settings.preferred_models
             if self.groups.keys().isdisjoint(preferred):
@@ -90,12 +85,10 @@ class ProjectSnapshot:
 
     @property
     def limits_users(self) -> bool:
-        """True if an end user may have limits."""
         return self.every_user is not None or bool(self.user_limits)
 
     def price_of(self, provider: str, model: str) -> Price | None:
-        """Returns the price of a model, None when it is unknown. The search is done once per model, because names
-        outside the list are costly to find."""
+        """Returns None if the price is unknown. Cached per model, because names outside the list are costly to find."""
         name = (provider, model)
         if name not in self._priced:
             # Clients choose the names, so their number is bounded.

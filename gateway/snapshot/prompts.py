@@ -1,6 +1,3 @@
-"""The managed prompts of a project as requests use them: compiled, and with the rollout that decides between two
-versions."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,10 +15,10 @@ from rollouts.states import Status
 
 
 class PromptUse(msgspec.Struct, frozen=True, gc=False):
-    """The managed prompt that a request named, and the version of it that was injected: 0 when the prompt was skipped.
+    """The managed prompt that a request named, and its injected version: 0 if the prompt was skipped.
 
-    A running rollout sets the fields from `rollout_id` on: `unit` is 0 when the variant was forced, `fallback` says
-    that the request lacks the unit by which the rollout allocates.
+    A running rollout sets the fields from `rollout_id` on. `unit` is 0 if the variant was forced; `fallback`: the
+    request lacks the unit by which the rollout allocates.
     """
 
     config_id: str = ""
@@ -36,8 +33,7 @@ class PromptUse(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class RunningRollout:
-    """A rollout that decides between two versions: `weight` percent of the units get the target, none while it is
-    `paused`."""
+    """A rollout between two versions: `weight` percent of the units get the target, none while it is `paused`."""
 
     id: str
     stage: int
@@ -52,9 +48,11 @@ class RunningRollout:
 
 @dataclass(frozen=True, slots=True)
 class ManagedPrompt:
-    """A prompt config. `active` is None until it has a version. `names` are the variables of all its versions: sending
-    one is no mistake, whichever version is served. `last_version` is the highest number of its versions, `labels` maps
-    the name of each label."""
+    """A prompt config. `active` is None until it has a version.
+
+    `names` are the variables of all its versions: sending one is no mistake, whichever version is served.
+    `last_version` is the highest number, `labels` maps the name of each label.
+    """
 
     config_id: str
     name: str
@@ -68,8 +66,7 @@ class ManagedPrompt:
 
 
 def known_version(prompt: ManagedPrompt, number: int) -> PromptVersionRecord | None:
-    """Returns a version that every snapshot holds: the active one, one of the rollout, or one with a label; None for
-    another one."""
+    """Returns a version that every snapshot holds: active, in the rollout, or with a label. None for another one."""
     rollout = prompt.rollout
     held = (prompt.active, rollout.baseline, rollout.target) if rollout is not None else (prompt.active,)
     return next(
@@ -79,7 +76,6 @@ def known_version(prompt: ManagedPrompt, number: int) -> PromptVersionRecord | N
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
-    """Returns the prompts by their config's name. Reads the SQL database: one query for a project without configs."""
     configs = prompt_configs(project_id)
     if not configs:
         return {}

@@ -1,5 +1,8 @@
-"""The snapshots of one worker: found by key hash without I/O, replaced when the configuration changes. They stay when
-the database is away, and are re-read at least every `SNAPSHOT_SECONDS` in case an announcement was missed."""
+"""The snapshots of one worker: found by key hash without I/O, replaced when the configuration changes.
+
+They stay while the database is down, and are re-read at least every `SNAPSHOT_SECONDS` in case an announcement was
+missed.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ Found = tuple[ProjectSnapshot, KeyRecord]
 
 
 class SnapshotStore:
-    """The snapshots of one worker. The object is not thread-safe: it belongs to one event loop."""
+    """Not thread-safe: an instance belongs to one event loop."""
 
     def __init__(self) -> None:
         self._by_project: dict[UUID, ProjectSnapshot] = {}
@@ -60,13 +63,14 @@ class SnapshotStore:
         self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
 
     def find(self, key_hash: str) -> Found | None:
-        """Returns the project and key behind a hash, if this worker has them. No I/O."""
         return self._by_hash.get(key_hash)
 
     async def resolve(self, key_hash: str) -> Found | None:
-        """Returns the project and key behind a hash, from the database the first time; None when there is no such key.
-        Raises ServiceUnavailableError when the key is unknown here and the database cannot be read, or too many other
-        keys wait for it."""
+        """Returns the project and key of a hash, reading the database the first time; None if there is no such key.
+
+        Raises ServiceUnavailableError if the key is unknown here and the database cannot be read, or too many other
+        keys wait for it.
+        """
         found = self._by_hash.get(key_hash)
         if found is not None:
             return found
@@ -80,14 +84,15 @@ class SnapshotStore:
         return self._by_hash.get(key_hash)
 
     async def project(self, project_id: UUID) -> ProjectSnapshot:
-        """Returns the snapshot of a project, loaded when this worker has none."""
         if project_id not in self._by_project:
             await self._once(f"project {project_id}", lambda: self._load_project(project_id))
         return self._by_project[project_id]
 
     async def prompt_version(self, prompt: ManagedPrompt, number: int) -> PromptVersionRecord | None:
-        """Returns a version of a prompt by its number; None when the prompt has no such version. Versions never change,
-        so one that was read once is kept. Raises ServiceUnavailableError when it cannot be read."""
+        """Returns None if the prompt has no such version. Versions never change, so one that was read is kept.
+
+        Raises ServiceUnavailableError if it cannot be read.
+        """
         found = known_version(prompt, number)
         if found is not None or not 1 <= number <= prompt.last_version:
             return found
@@ -101,7 +106,6 @@ class SnapshotStore:
         self._used[project_id.int] = time.monotonic()
 
     async def refresh_project(self, project_id: UUID) -> None:
-        """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
         self._changes_seen += 1
         self._unknown.clear()
         # A project that is being read for the first time may have been read before the change.
@@ -109,7 +113,6 @@ class SnapshotStore:
             await self._keep_on_failure(lambda: self._reload_project(project_id))
 
     async def load_prices(self) -> None:
-        """Loads the prices, which every project needs, if they are missing. Raises the database's errors."""
         if self._prices is None:
             await self._read_prices()
 
@@ -117,8 +120,10 @@ class SnapshotStore:
         await self._keep_on_failure(self._reload_prices)
 
     async def refresh_all(self) -> None:
-        """Re-reads everything in use and drops projects that had no request for ten minutes, unless the database is
-        away: what is dropped then could not be read again."""
+        """Re-reads everything in use and drops projects that had no request for ten minutes.
+
+        While the database is down nothing is dropped, since it could not be read again.
+        """
         self._unknown.clear()
         await self._keep_on_failure(self._reload_all)
 
@@ -127,8 +132,10 @@ class SnapshotStore:
         await self._reload_projects()
 
     async def _reread_prices(self) -> bool:
-        """Reads the prices again, and returns whether that succeeded. Unreadable prices cost neither the last ones nor
-        the changes of projects, such as revoked keys."""
+        """Returns whether the prices were read.
+
+        On a failure the last prices stay, and changes of projects, such as revoked keys, are still applied.
+        """
         try:
             await self._read_prices()
         except (DatabaseError, InterfaceError):
@@ -141,7 +148,7 @@ class SnapshotStore:
         return True
 
     async def _reload_all(self) -> None:
-        """Re-reads everything; the prices, thousands of rows that change once a day, only when they have changed."""
+        """Re-reads everything; the prices, thousands of rows that change once a day, only if they have changed."""
         mark = await in_database_thread(loader.prices_mark)
         self._forget_idle()
         if mark != self._prices_mark and await self._reread_prices():
@@ -158,8 +165,7 @@ class SnapshotStore:
             await self._reload_project(project_id)
 
     async def _reload_project(self, project_id: UUID) -> None:
-        """Re-reads a project. An unreadable row costs its project the change, but neither its last snapshot nor the
-        other projects."""
+        """An unreadable row costs its project the change, but neither its last snapshot nor the other projects."""
         try:
             await self._load_project(project_id)
         except (DatabaseError, InterfaceError):
@@ -187,8 +193,7 @@ class SnapshotStore:
             self._versions.popitem(last=False)
 
     async def _load_project(self, project_id: UUID) -> None:
-        """Loads a project. Of several concurrent loads the one that began last is kept, because the others may have
-        missed a change."""
+        """Of several concurrent loads the one that began last is kept, because the others may have missed a change."""
         prices = self._prices if self._prices is not None else await self._read_prices()
         serial = next(self._serials)
         self._reading[project_id] += 1
@@ -209,7 +214,6 @@ class SnapshotStore:
             self._unknown.pop(key_hash, None)
 
     def _forget_composed(self) -> None:
-        """Forgets the versions that follow other prompts, which a change of the project may have changed."""
         for key in [key for key, version in self._versions.items() if version is not None and version.is_composed]:
             del self._versions[key]
 

@@ -1,7 +1,7 @@
-"""Puts a model's calls of tools one behind the other, as the vendors of other protocols stream them.
+"""Puts a model's tool calls one after the other, as other protocols' streams need them.
 
-The chunks of a chat completion number their calls, and fragments of several calls may alternate; an item or a block of
-the other protocols ends before the next one begins.
+The chunks of a chat completion number their calls, and fragments of several calls may alternate; in the other
+protocols, an item or a block ends before the next one begins.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Piece = TypeVar("Piece")
 class CallOrder(Generic[Piece]):
     """The order in which the fragments of a stream's calls are written.
 
-    The next call begins when the arguments of the one before it are a whole JSON text (`is_whole` says so of the call
-    that is being written); until then its fragments wait. The caller writes each fragment before it takes the next one.
+    The next call begins when the previous one's arguments are complete JSON (`is_whole`, of the call that is being
+    written); until then its fragments wait. The caller must write each fragment before it takes the next one.
     """
 
     __slots__ = ("_current", "_ended", "_is_whole", "_waiting")
@@ -30,7 +30,6 @@ class CallOrder(Generic[Piece]):
         self._waiting: dict[int, list[Piece]] = {}
 
     def add(self, number: int, piece: Piece) -> Iterator[Piece]:
-        """Yields the fragment of the call with this number when it is its turn, and those that waited for it."""
         if number == self._current:
             yield piece
         elif number not in self._ended:
@@ -39,7 +38,6 @@ class CallOrder(Generic[Piece]):
             yield from self._next()
 
     def rest(self) -> Iterator[Piece]:
-        """Yields the fragments that still wait at the end of the stream."""
         while self._waiting:
             yield from self._next()
 

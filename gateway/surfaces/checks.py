@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +16,6 @@ _decode = msgspec.json.Decoder(Json).decode
 
 
 def decoded(body: bytes) -> Json:
-    """Returns the fields of a request. Raises ValidationError (400) for a body that is no JSON object."""
     try:
         return _decode(body)
     except msgspec.ValidationError as error:
@@ -37,7 +37,7 @@ def missing(field: str) -> ValidationError:
 
 
 def field_of(place: str, name: str) -> str:
-    """Returns the path of a field of the object at `place`; the request itself has the empty place."""
+    """The path of a field of the object at `place`, which is empty for the request itself."""
     return f"{place}.{name}" if place else name
 
 
@@ -47,7 +47,7 @@ def as_object(value: Any, place: str) -> Json:
     return value
 
 
-def required_text(holder: Json, name: str, place: str = "") -> str:
+def required_text(holder: Mapping[str, Any], name: str, place: str = "") -> str:
     value = holder.get(name)
     if value is None:
         raise missing(field_of(place, name))
@@ -56,7 +56,7 @@ def required_text(holder: Json, name: str, place: str = "") -> str:
     return value
 
 
-def required_name(holder: Json, name: str, place: str = "") -> str:
+def required_name(holder: Mapping[str, Any], name: str, place: str = "") -> str:
     """Returns a required text that is not empty."""
     value = required_text(holder, name, place)
     if not value:
@@ -64,33 +64,33 @@ def required_name(holder: Json, name: str, place: str = "") -> str:
     return value
 
 
-def required_object(holder: Json, name: str, place: str = "") -> Json:
+def required_object(holder: Mapping[str, Any], name: str, place: str = "") -> Json:
     value = holder.get(name)
     if value is None:
         raise missing(field_of(place, name))
     return as_object(value, field_of(place, name))
 
 
-def optional_text(holder: Json, name: str, place: str = "") -> str | None:
+def optional_text(holder: Mapping[str, Any], name: str, place: str = "") -> str | None:
     value = holder.get(name)
     if value is not None and not isinstance(value, str):
         raise invalid(field_of(place, name), "expected a string")
     return value
 
 
-def optional_object(holder: Json, name: str, place: str = "") -> Json | None:
+def optional_object(holder: Mapping[str, Any], name: str, place: str = "") -> Json | None:
     value = holder.get(name)
     return None if value is None else as_object(value, field_of(place, name))
 
 
-def optional_list(holder: Json, name: str, place: str = "") -> list[Any] | None:
+def optional_list(holder: Mapping[str, Any], name: str, place: str = "") -> list[Any] | None:
     value = holder.get(name)
     if value is not None and not isinstance(value, list):
         raise invalid(field_of(place, name), "expected a list")
     return value
 
 
-def optional_flag(holder: Json, name: str, place: str = "") -> bool | None:
+def optional_flag(holder: Mapping[str, Any], name: str, place: str = "") -> bool | None:
     value = holder.get(name)
     if value is not None and not isinstance(value, bool):
         raise invalid(field_of(place, name), "expected true or false")
@@ -98,7 +98,7 @@ def optional_flag(holder: Json, name: str, place: str = "") -> bool | None:
 
 
 def optional_integer(
-    holder: Json, name: str, place: str = "", *, minimum: int, maximum: int | None = None
+    holder: Mapping[str, Any], name: str, place: str = "", *, minimum: int, maximum: int | None = None
 ) -> int | None:
     value = holder.get(name)
     if value is None:
@@ -111,7 +111,7 @@ def optional_integer(
     return value
 
 
-def optional_share(holder: Json, name: str) -> float | None:
+def optional_share(holder: Mapping[str, Any], name: str) -> float | None:
     """Returns a number from 0 to 1 of the request."""
     value = holder.get(name)
     if value is None:

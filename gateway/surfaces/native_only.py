@@ -1,7 +1,7 @@
-"""The base of the surfaces whose operation no chat completion can express: vectors, scores, audio, images.
+"""The base of surfaces whose operation chat completions cannot express: vectors, scores, audio, images.
 
-A request of such a surface is served only by a provider that has the operation. Its chat completion serves the stages
-before the call: routing, guardrails, limits, and the record.
+Only a provider that has the operation serves them. A chat completion stands for the request in the stages before the
+call: routing, guardrails, limits, and the record.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _ROUTING = ("model", "provider", "user")
 
 
 class OperationFields(msgspec.Struct, kw_only=True):
-    """The fields that every request of such an operation may have; its own model is among those of the operation."""
-
     user: str | None = None
     models: list[Name] | None = None
     provider: ProviderPreferences | None = None
@@ -36,9 +34,10 @@ class OperationFields(msgspec.Struct, kw_only=True):
 
 
 class NativeOnlySurface(ChatSurface):
-    """The surface of such an operation. Errors have OpenAI's form, and an answer has the client's form already when its
-    provider's adapter has read it. `read` is `Surface.read`, and `echo` of its result the content type of a whole
-    answer, where that is not JSON."""
+    """Errors have OpenAI's form; the provider's adapter has given the answer the client's form.
+
+    `read` is `Surface.read`; `echo` of its result is the content type of a whole answer other than JSON.
+    """
 
     native_only = True
 
@@ -50,12 +49,10 @@ class NativeOnlySurface(ChatSurface):
         return self._read(body)
 
     def content_type(self, request: SurfaceRequest) -> bytes:
-        """Returns the content type of a whole answer."""
         return request.echo or b"application/json"
 
 
 def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    """Returns the validated request. Raises ValidationError (400), whose message names the field."""
     try:
         if not body.isascii():
             # The decoder does not look at the characters of fields that it skips.
@@ -68,8 +65,8 @@ def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
-    """Raises ValidationError for fields of the gateway that mean nothing for `operation`. `fallbacks` tells whether
-    another model may answer in place of the request's own."""
+    """Raises ValidationError for fields of the gateway without meaning for `operation`. `fallbacks`: another model may
+    answer in place of the request's own."""
     if fields.prompt_config:
         raise ValidationError(f"prompt_config: managed prompts do not apply to {operation}", code=_UNSUPPORTED)
     if fields.models and not fallbacks:
@@ -83,9 +80,11 @@ def refuse_chat_fields(fields: Any, operation: str, *, fallbacks: bool) -> None:
 
 
 def as_chat(fields: Any, texts: list[str], place: str) -> bytes:
-    """Returns the chat completion that stands for a request in the pipeline's stages. It has a user message for each
-    text, or for several texts together if there are more than a chat completion may have messages. Raises
-    ValidationError, which names the text at `place` that is too large."""
+    """The chat completion that stands for a request in the pipeline's stages.
+
+    It has a user message for each text, or for several together if there are more texts than a chat completion may have
+    messages. Raises ValidationError, which names the text at `place` that is too large.
+    """
     for index, text in enumerate(texts):
         # A character has at most four bytes.
         if len(text) > MAX_MESSAGE_BYTES // 4 and len(text.encode("utf-8", "replace")) > MAX_MESSAGE_BYTES:

@@ -1,5 +1,3 @@
-"""The response to a client of another protocol than chat completions, translated as it leaves."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -19,7 +17,7 @@ _NOT_READ = SurfaceRequest(b"{}")
 
 
 def reply_of(surface: Surface) -> Callable[[Send, str], Reply]:
-    """Returns the maker of the surface's replies, which takes the ASGI `send` and the request's id."""
+    """The maker takes the ASGI `send` and the request's id."""
     return Reply if surface is CHAT else partial(SurfaceReply, surface)
 
 
@@ -28,8 +26,8 @@ def surface_of(reply: Reply) -> Surface:
 
 
 class SurfaceReply(Reply):
-    """A `Reply` that makes the client's protocol of chat completions. An answer that already has the client's own form
-    (`is_native`) is relayed as it is."""
+    """Translates chat completions to the client's protocol. An answer in the client's own form (`is_native`) is relayed
+    unchanged."""
 
     __slots__ = ("_encoder", "surface")
 
@@ -66,7 +64,6 @@ class SurfaceReply(Reply):
         return not encoded or self.writer.write_piece(encoded)
 
     def _encoded(self, data: bytes) -> bytes:
-        """Returns the client's form of a part; it may be empty."""
         return data if self.is_native or data is sse.HEARTBEAT else self._stream().feed(sse.data_of(data))
 
     async def end(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The parts of chat completions and their chunks that are read; the rest is skipped while decoding."""
+"""The parts of chat completions and chunks that are read; decoding skips the rest."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ class Function(msgspec.Struct, gc=False):
 
 
 class ToolCall(msgspec.Struct, gc=False):
-    """A call of a tool, or its next fragment in a stream. `index` is its number among the calls."""
-
     index: int | None = None
     id: str | None = None
     function: Function | None = None
 
 
 class Message(msgspec.Struct):
-    """The message of a whole answer, or the delta of a chunk."""
-
     content: str | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -36,7 +32,6 @@ class Message(msgspec.Struct):
     provider_specific_fields: dict[str, Any] | None = None
 
     def is_text_alone(self) -> bool:
-        """Returns whether the message holds nothing but a text, as nearly all do."""
         return not (
             self.reasoning_content
             or self.reasoning_details
@@ -57,10 +52,9 @@ class Choice(msgspec.Struct):
 
 
 class Completion(msgspec.Struct):
-    """A chat completion or one chunk of it."""
-
     id: str | None = None
     model: str | None = None
+    created: int = 0
     choices: list[Choice] = []
     usage: dict[str, Any] | None = None
 

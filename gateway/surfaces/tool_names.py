@@ -2,7 +2,7 @@
 
 OpenAI, Mistral, Bedrock and others take 64 characters (https://platform.openai.com/docs/api-reference/chat/create,
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html). Anthropic takes 128, and
-Google also dots and colons (https://ai.google.dev/api/caching#FunctionDeclaration). A name that fits stays, another one
+Google also dots and colons (https://ai.google.dev/api/caching#FunctionDeclaration). A name that fits stays; any other
 is replaced in the whole chat completion, and the answer gets the client's own name back.
 """
 
@@ -42,8 +42,8 @@ class _Message(Protocol):
 
 
 def fitted(name: str, taken: Container[str], seed: str = "") -> str:
-    """Returns the name with an underscore for each character that not every vendor takes. A name that is too long or
-    `taken` ends in digits of a hash of the seed, which is the name itself where none is given."""
+    """Replaces characters that not every vendor takes by underscores. A name that is too long or `taken` ends in digits
+    of a hash of the seed, by default the name."""
     made = plain = _OTHER_CHARACTERS.sub("_", name)
     seed = seed or name
     while len(made) > MAX_LENGTH or made in taken:
@@ -53,9 +53,11 @@ def fitted(name: str, taken: Container[str], seed: str = "") -> str:
 
 
 def fit_names(chat: Json) -> Mapping[str, str]:
-    """Replaces in place the names that not every vendor takes: in the tools, the choice among them, and the messages.
-    Returns the client's own names by the new ones, which is empty for most requests. The same tools get the same names
-    in every request, on which prompt caches depend."""
+    """Replaces unsuitable names in place: in the tools, the choice among them, and the messages. Returns the client's
+    names by the new ones.
+
+    The same tools get the same names in every request, on which prompt caches depend.
+    """
     functions = list(_functions(chat))
     names = dict.fromkeys(function["name"] for function in functions)
     replaced = [name for name in names if not _fits(name)]
@@ -74,7 +76,6 @@ def fit_names(chat: Json) -> Mapping[str, str]:
 
 
 def restore_names(message: _Message, names: Mapping[str, str]) -> None:
-    """Gives the calls of an answer, or of a piece of one, the client's own names. `names` are those of `fit_names`."""
     for call in message.tool_calls or ():
         function = call.function
         if function is not None and function.name:
@@ -84,7 +85,6 @@ def restore_names(message: _Message, names: Mapping[str, str]) -> None:
 
 
 def _functions(chat: Json) -> Iterator[Json]:
-    """Yields every object of the request that has the name of a function: definitions, choices and calls."""
     yield from map(_held, filter(_has_name, chat.get("tools") or ()))
     choice = chat.get("tool_choice")
     if isinstance(choice, dict):
@@ -96,7 +96,7 @@ def _functions(chat: Json) -> Iterator[Json]:
 
 
 def _has_name(holder: Json) -> bool:
-    """Returns False for a tool that only one vendor has, which stays in this vendor's form."""
+    """False for a tool that only one vendor has, which stays in this vendor's form."""
     function = holder.get("function")
     return isinstance(function, dict) and isinstance(function.get("name"), str)
 
@@ -107,7 +107,6 @@ def _held(holder: Json) -> Json:
 
 
 def _rename_in(message: Json, renames: Mapping[str, str]) -> None:
-    """Renames what a message names outside of its calls."""
     if message["role"] == "tool" and message.get("name") in renames:
         message["name"] = renames[message["name"]]
     if isinstance(message["content"], list):
@@ -117,7 +116,6 @@ def _rename_in(message: Json, renames: Mapping[str, str]) -> None:
 
 
 def _renamed(value: Any, renames: Mapping[str, str]) -> Any:
-    """Returns a copy with new names in the blocks that name a tool. What a tool is called with stays as it is."""
     if isinstance(value, list):
         return [_renamed(inner, renames) for inner in value]
     if not isinstance(value, dict):

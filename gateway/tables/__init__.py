@@ -1,1 +1,1 @@
-"""The tables of features, one file a feature; `gateway.models` imports all of them."""
+"""The tables of features, one file per feature; `gateway.models` imports all of them."""

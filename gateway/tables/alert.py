@@ -1,6 +1,3 @@
-"""The tables of budget alerts, of the deliveries of all alerts of projects, of secrets of webhooks, and of alerts about
-the installation."""
-
 from __future__ import annotations
 
 from typing import cast
@@ -14,7 +11,7 @@ from gateway.tables.figure_alert import CHANNEL_NAME_CHARACTERS, AlertChannel, A
 
 
 class BudgetAlert(models.Model):
-    """An alert: the month's spend of a project has reached a share of its budget. `month` is YYYY-MM, UTC."""
+    """A project's monthly spend has reached a share of its budget. `month` is YYYY-MM, UTC."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="budget_alerts")
     month = models.CharField(max_length=7)
@@ -39,9 +36,11 @@ class BudgetAlert(models.Model):
 
 
 class AlertDelivery(models.Model):
-    """The delivery of a budget alert or of an event by one channel. `next_attempt_at` also keeps other workers away
-    from a delivery that is being tried. `receiver` is the channel with its address; without a `channel_name` the
-    address is that of the project's settings."""
+    """The delivery of a budget alert or of an event by one channel.
+
+    `next_attempt_at` also keeps other workers away from a delivery that is being tried. `receiver` is the channel with
+    its address; without a `channel_name` the address is that of the project's settings.
+    """
 
     class Channel(models.TextChoices):
         WEBHOOK = "webhook"
@@ -86,12 +85,10 @@ class AlertDelivery(models.Model):
 
     @property
     def about(self) -> BudgetAlert | AlertEvent:
-        """The budget alert or the event that is delivered."""
         return cast("BudgetAlert | AlertEvent", self.alert or self.event)
 
     @property
     def way(self) -> str:
-        """The name of the channel, or what kind of address of the project's settings it is."""
         return self.channel_name or self.channel
 
 
@@ -115,8 +112,10 @@ class AlertSecret(models.Model):
 
 
 class OperatorAlert(models.Model):
-    """A condition that needs an operator's attention, from the first message about it until it ended. `host` is empty
-    where every host sees the same condition. `outcomes` holds the outcome of each message and channel."""
+    """A condition that needs an operator's attention, from its first message until it ended.
+
+    `host` is empty if every host sees the same condition. `outcomes` holds the outcome of each message and channel.
+    """
 
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True, default="")

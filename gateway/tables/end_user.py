@@ -1,5 +1,3 @@
-"""The table of end users' limits."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -13,8 +11,7 @@ MAX_END_USERS = 10_000
 
 
 class EndUserLimit(models.Model):
-    """The limits of one end user by name, in place of the project's for every user. A limit that is null does not
-    exist."""
+    """The limits of one end user by name, in place of the project's for every user. A null limit does not exist."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="end_user_limits")
     user_id = models.CharField(max_length=USER_CHARACTERS)

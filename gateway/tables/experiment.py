@@ -1,8 +1,3 @@
-"""The tables of experiments: inputs that several candidates answer, side by side, and the scores of the answers.
-
-The inputs are past requests, or the items of a data set.
-"""
-
 from __future__ import annotations
 
 import uuid
@@ -42,23 +37,17 @@ class AnswerState(models.TextChoices):
 
 
 class Gone(models.TextChoices):
-    """Why the texts of an item are deleted: its request, session or data-set item was, or its retention was over."""
-
     ERASED = "erased"
     EXPIRED = "expired"
 
 
 class ExperimentFailure(models.TextChoices):
-    """Why an experiment failed."""
-
     BUDGET = "budget"  # A budget or limit is spent: that of the project, of the key, or of the experiment.
     PROVIDER = "provider"  # Too many answers failed for reasons that will pass.
     TIMEOUT = "timeout"  # It did not end in time.
 
 
 class AnswerFailure(models.TextChoices):
-    """Why there is no answer, as far as its scores depend on it."""
-
     REFUSED = "refused"  # For a reason that stays: the answer counts as a bad one.
     PASSING = "passing"  # For a reason that will pass: there is no score.
     UNUSABLE = "unusable"  # The item is at fault: there is no score.
@@ -73,9 +62,12 @@ class ExperimentVerdict(models.TextChoices):
 
 
 class Experiment(models.Model):
-    """An experiment. `candidates` is a list as `gateway.experiments.candidates` writes it, in the order of
-    their labels; `evaluators` one as `gateway.experiments.evaluators` does. `filter` holds the parameters of the
-    request log that its items were taken by, and is empty where they are those of a data set or of a shadow."""
+    """`candidates` is a list as `gateway.experiments.candidates` writes it, in the order of their labels; `evaluators`
+    is one as `gateway.experiments.evaluators` writes it.
+
+    `filter` holds the parameters of the request log by which the items were selected; it is empty for the items of a
+    data set or of a shadow.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="experiments")
@@ -152,8 +144,10 @@ class Experiment(models.Model):
 
 
 class ExperimentItem(models.Model):
-    """An input that is tried: a past request, or an item of a data set, which may have no request. `winner` is the
-    label that a person picked, `tie`, or empty."""
+    """An input: a past request, or an item of a data set, which may have no request.
+
+    `winner` is the label that a person picked, `tie`, or empty.
+    """
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="items")
     position = models.PositiveSmallIntegerField()
@@ -193,12 +187,14 @@ class ExperimentItem(models.Model):
 
 
 class ExperimentAnswer(models.Model):
-    """The answer of one candidate to one item. `request_id` is that of the experiment's own request, or, of a shadow's
-    baseline, of the client's; `answer` the message of the completion, `score` the mean of the judge's grades and
-    `grades` the grades with their reasons.
+    """The answer of one candidate to one item.
 
-    `key` is the same for answers of one project that one candidate gives to one input; it is empty where an answer is
-    not used again. A `reused` answer was paid for by an earlier experiment, or by a client."""
+    `request_id` is that of the experiment's own request; for a shadow's baseline, of the client's. `answer` is the
+    message of the completion, `score` the mean of the judge's grades, and `grades` the grades with their reasons.
+
+    `key` is the same for answers of one project that one candidate gives to one input, and empty if an answer is not
+    used again. A `reused` answer was paid for by an earlier experiment, or by a client.
+    """
 
     item = models.ForeignKey(ExperimentItem, on_delete=models.CASCADE, related_name="answers")
     candidate = models.PositiveSmallIntegerField()
@@ -241,12 +237,14 @@ class ExperimentAnswer(models.Model):
 
 
 class ExperimentScore(models.Model):
-    """The score that the evaluator at the place `evaluator` of its experiment gave an answer, from 0 to 1; without a
-    `value`, `reason` says why. `detail` is the text of a judge. A pairwise evaluator scores the target's answers: 1
-    where it is better than the baseline's.
+    """An answer's score, from 0 to 1, by the evaluator at the place `evaluator` of its experiment.
 
-    `key` is the same for scores of one project that one evaluator gives to one answer; a `reused` score was paid for
-    by an earlier experiment."""
+    Without a `value`, `reason` says why. `detail` is the text of a judge. A pairwise evaluator scores the target's
+    answers: 1 if it is better than the baseline's.
+
+    `key` is the same for scores of one project that one evaluator gives to one answer; a `reused` score was paid for by
+    an earlier experiment.
+    """
 
     answer = models.ForeignKey(ExperimentAnswer, on_delete=models.CASCADE, related_name="scores")
     evaluator = models.PositiveSmallIntegerField()

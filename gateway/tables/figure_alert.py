@@ -1,6 +1,3 @@
-"""The tables of alerts on figures: the channels that messages go to, the alerts, and the history of both kinds of
-messages: of figures, and of the watch over rollouts at 100 %."""
-
 from __future__ import annotations
 
 import uuid
@@ -25,8 +22,7 @@ _OF_PEOPLE = frozenset({"user_id", "session_id"})
 
 
 class AlertChannel(models.Model):
-    """A receiver of a project's alerts. Addresses of webhooks hold tokens: they are stored encrypted, and only their
-    host is shown."""
+    """Addresses of webhooks hold tokens: they are stored encrypted, and only their host is shown."""
 
     class Kind(models.TextChoices):
         WEBHOOK = "webhook", "Webhook, signed"
@@ -60,9 +56,9 @@ class AlertChannel(models.Model):
 class FigureAlert(models.Model):
     """An alert on a figure of a project. `query` is a figure with its filters, as `analytics.figures` stores it.
 
-    `threshold` is in the unit of the figure, or in percent for a change; a change is that against the same window seven
-    days before. `state` is what the latest look found and `told_state` what its receivers know: they differ while an
-    alert is silenced.
+    `threshold` is in the unit of the figure; for a change it is in percent, against the same window seven days before.
+    `state` is what the latest look found and `told_state` what its receivers know: they differ while an alert is
+    silenced.
     """
 
     class Condition(models.TextChoices):
@@ -120,8 +116,7 @@ class FigureAlert(models.Model):
         return self.name
 
     def audited_values(self) -> dict[str, Any]:
-        """Returns what the audit log shows beside the fields. The name of an end user or a session may be a person's,
-        and is not kept."""
+        """Leaves out the name of an end user or a session, which may be a person's."""
         filters: dict[str, Any] = self.query.get("filters") or {}
         return {
             "figure": self.query.get("figure", ""),
@@ -135,9 +130,6 @@ class FigureAlert(models.Model):
 
 
 class AlertEvent(models.Model):
-    """What happened to an alert, or in the watch over a rollout, with the message about it: `content` is the body of
-    webhooks. One without deliveries was told nobody."""
-
     class Kind(models.TextChoices):
         FIRED = "fired", "fired"
         REPEATED = "repeated", "still firing"

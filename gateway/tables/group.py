@@ -1,5 +1,3 @@
-"""The table of model groups, and the rules of their names and members."""
-
 from __future__ import annotations
 
 import re
@@ -40,7 +38,6 @@ def validate_group_name(name: str) -> None:
 
 
 def validate_members(value: Any) -> None:
-    """Raises ValidationError unless the value is a list of `{"model", "weight"}` that a group may have."""
     if not isinstance(value, list) or not value:
         raise ValidationError("A group needs at least one model.", code="empty")
     if len(value) > MAX_MEMBERS:
@@ -56,7 +53,7 @@ def validate_members(value: Any) -> None:
 
 
 class ModelGroupRow(models.Model):
-    """A model group of a project. `members` is a list of `{"model", "weight"}`, in order."""
+    """`members` is a list of `{"model", "weight"}`, in order."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="model_groups")
     name = models.CharField(max_length=NAME_CHARACTERS, validators=[validate_group_name])

@@ -1,5 +1,3 @@
-"""The table of shadows: where an experiment's items come from that compares a rollout's versions on live traffic."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -8,8 +6,6 @@ from gateway.tables.experiment import Experiment
 
 
 class SkipReason(models.TextChoices):
-    """Why a sampled request is not answered by the target."""
-
     NO_STORE = "no_store"  # Its client wants nothing of it kept.
     MASKED = "masked"  # A guardrail masked something in it.
     NO_TEXT = "no_text"  # Its texts are not stored, or cannot be read.
@@ -21,7 +17,7 @@ class SkipReason(models.TextChoices):
 
 
 class Shadow(models.Model):
-    """The follower of the request log that gives an experiment its items. `skipped` counts by `SkipReason`."""
+    """Follows the request log and gives an experiment its items. `skipped` counts by `SkipReason`."""
 
     experiment = models.OneToOneField(Experiment, on_delete=models.CASCADE, related_name="shadow", primary_key=True)
     prompt_config_id = models.UUIDField()

@@ -1,5 +1,3 @@
-"""The table of what providers keep for projects: files and batches."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -18,13 +16,13 @@ class ObjectKind(models.TextChoices):
 
 
 class StoredObject(models.Model):
-    """A file or a batch that a provider keeps, by the provider's own id. Only its project reaches it, and always by the
-    integration that made it.
+    """A file or a batch that a provider keeps, by the provider's own id.
 
-    `value` is the provider's object as it was last seen. `endpoint` is where the requests of a batch, or of its input
-    file, go, `model_names` are the models that they name, and `lines` their number. `batch_id` is the provider's id of
-    the batch whose results a file holds, empty for a file that a client uploaded. Results are priced once: `priced_as`
-    names the records (`analytics.spool.held`), and `cost_usd` is their sum, null while none of it is known.
+    Only its project reaches it, and always by the integration that made it. `value` is the provider's object as it was
+    last seen. `endpoint` is where the requests of a batch, or of its input file, go, `model_names` are the models that
+    they name, and `lines` their number. `batch_id` is the provider's id of the batch whose results a file holds, empty
+    for a file that a client uploaded. Results are priced once: `priced_as` names the records (`analytics.spool.held`),
+    and `cost_usd` is their sum, null while none of it is known.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="stored_objects")

@@ -1,5 +1,3 @@
-"""Wire shapes of teams with their warnings."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -29,7 +27,6 @@ class WarnedTeamSerializer(TeamSerializer):
 
     class Meta(TeamSerializer.Meta):
         fields = [*TeamSerializer.Meta.fields, "warnings"]
-        read_only_fields = fields
 
     @extend_schema_field(TeamWarningSerializer(many=True))
     def get_warnings(self, row: Team) -> list[dict[str, str]]:

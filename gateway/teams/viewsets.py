@@ -1,5 +1,3 @@
-"""The endpoints of teams."""
-
 from __future__ import annotations
 
 from rest_framework import status
@@ -7,8 +5,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
+from core.resources.viewsets import Operation, ResourceViewSet
 from core.teams.serializers import (
     NewTeamSerializer,
     TeamChangeSerializer,
@@ -16,58 +14,42 @@ from core.teams.serializers import (
     TeamMemberSerializer,
     TeamMembersSerializer,
 )
-from core.teams.services import (
-    change_team,
-    create_team,
-    delete_team,
-    get_team,
-    list_members,
-    list_teams,
-    replace_members,
-)
+from core.teams.services import TEAMS, list_members, replace_members
 from gateway.teams.serializers import WarnedTeamSerializer
 
 
-class TeamViewSet(ProjectViewSet):
+class TeamViewSet(ResourceViewSet):
     lookup_url_kwarg = "team_id"
     lookup_value_converter = "int"
-
-    @operation("listTeams", "List teams", query=[PAGE], page=WarnedTeamSerializer)
-    def list(self, request: Request) -> Response:
-        """The teams by name. What they use of their limits is in `GET usage`, what they spent in `GET metrics/cost`."""
-        return self.page(list_teams(self.project_id), WarnedTeamSerializer)
-
-    @operation(
-        "createTeam", "Make a team", body=NewTeamSerializer, answer=WarnedTeamSerializer, status=201, errors=[409]
-    )
-    def create(self, request: Request) -> Response:
-        """Keys come into the team by their field `team_id`."""
-        row = create_team(self.project_id, self.valid_body(NewTeamSerializer).validated_data)
-        return Response(WarnedTeamSerializer(row).data, status=status.HTTP_201_CREATED)
-
-    @operation("getTeam", "One team", answer=WarnedTeamSerializer, errors=[404])
-    def retrieve(self, request: Request, team_id: int) -> Response:
-        return Response(WarnedTeamSerializer(get_team(self.project_id, team_id)).data)
-
-    @operation("changeTeam", "Change a team", body=TeamChangeSerializer, answer=WarnedTeamSerializer, errors=[404, 409])
-    def partial_update(self, request: Request, team_id: int) -> Response:
-        """Omitted fields stay as they are."""
-        row = change_team(self.project_id, team_id, self.valid_body(TeamChangeSerializer).validated_data)
-        return Response(WarnedTeamSerializer(row).data)
+    noun = "Team"
+    resource = TEAMS
+    shown = WarnedTeamSerializer
+    new = NewTeamSerializer
+    changed = TeamChangeSerializer
+    operations = {
+        "list": Operation(
+            "List teams",
+            "The teams by name. What they use of their limits is in `GET usage`, what they spent in"
+            " `GET metrics/cost`.",
+        ),
+        "create": Operation("Make a team", "Keys come into the team by their field `team_id`."),
+        "retrieve": Operation("One team"),
+        "partial_update": Operation("Change a team", "Omitted fields stay as they are."),
+    }
 
     @operation("deleteTeam", "Delete a team", query=[TeamDeletionParameters], status=204, errors=[404, 409])
     def destroy(self, request: Request, team_id: int) -> Response:
         """Answers 409 `team_has_keys` for a team with keys, unless `move_keys_to` says where they go. What the team
         has spent stays in the request log."""
         given = self.valid_query(TeamDeletionParameters).validated_data
-        delete_team(self.project_id, team_id, keys_to=given["move_keys_to"])
+        TEAMS.remove(self.project_id, team_id, keys_to=given["move_keys_to"])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @operation("listTeamMembers", "Who belongs to a team", query=[PAGE], page=TeamMemberSerializer, errors=[404])
     @action(detail=True, url_path="members")
     def members(self, request: Request, team_id: int) -> Response:
         """The members by name. A lead sees the team's keys on the page of teams, and has no further right."""
-        return self.page(list_members(get_team(self.project_id, team_id)), TeamMemberSerializer)
+        return self.page(list_members(TEAMS.get(self.project_id, team_id)), TeamMemberSerializer)
 
     @operation(
         "replaceTeamMembers",

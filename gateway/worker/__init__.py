@@ -1,1 +1,0 @@
-"""One web worker: the construction of its runtime, its start and its end, its state and its monitoring."""

@@ -1,5 +1,3 @@
-"""The construction of a worker's runtime, and the ways to it: from its event loop, from a thread, from a command."""
-
 from __future__ import annotations
 
 import asyncio
@@ -46,7 +44,7 @@ _runtime: Runtime | None = None
 
 
 def current_runtime() -> Runtime:
-    """Returns the worker's runtime, made on the first call within its running loop: servers may lack the lifespan."""
+    """Makes the runtime on the first call within its running loop: servers may lack the lifespan."""
     global _runtime
     if _runtime is None:
         _runtime = _start()
@@ -63,8 +61,10 @@ async def stop_runtime() -> None:
 
 @asynccontextmanager
 async def serving_runtime() -> AsyncIterator[Runtime]:
-    """Yields the worker's runtime on the worker's loop, and elsewhere (in a command, or in a call that no ASGI server
-    brought) a new runtime that ends with the work."""
+    """Yields the worker's runtime on the worker's event loop.
+
+    Elsewhere (in a command, or in a call that no ASGI server brought) it yields a new runtime that ends with the work.
+    """
     if _runtime is not None and _runtime.loop is asyncio.get_running_loop():
         yield _runtime
         return
@@ -132,7 +132,6 @@ async def _flush_last_uses_regularly() -> None:
 
 
 async def _settle_held_records_regularly() -> None:
-    """Settles what workers of this host left behind that died while they priced a batch."""
     while True:
         await in_database_thread(_settle_held_records)
         await asyncio.sleep(_HELD_RECORDS_SECONDS)
@@ -143,14 +142,16 @@ def _settle_held_records() -> None:
 
 
 def is_served() -> bool:
-    """Returns True in a thread that works for a request that came over the event loop of an ASGI server."""
+    """Returns whether this thread works for a request that came over the event loop of an ASGI server."""
     loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     return loop is not None and loop.is_running()
 
 
 def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    """Returns the result of `work`, done on the worker's event loop for a thread that serves one of its requests; it is
-    cancelled if that request's client leaves. Where no server's loop runs, a loop is made that ends with the work."""
+    """Runs `work` on the worker's event loop for a thread that serves one of its requests.
+
+    It is cancelled if that request's client leaves. Without a server's loop, a loop is made that ends with the work.
+    """
     return async_to_sync(_with_runtime if is_served() else _on_passing_loop)(work)
 
 

@@ -1,5 +1,3 @@
-"""The ASGI lifespan: the runtime is ready before the first request and closed in order after the last."""
-
 from __future__ import annotations
 
 from asgiref.sync import sync_to_async

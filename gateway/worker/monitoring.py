@@ -1,5 +1,3 @@
-"""The monitoring of Redis, budgets and web workers."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +6,6 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
-from django.db import connection
 from prometheus_client.core import Metric
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
@@ -26,24 +23,18 @@ _decoder = msgspec.json.Decoder(WorkerState)
 
 
 def ping_redis() -> None:
-    """Pings Redis, all primaries of a cluster. Raises what REDIS_ERRORS has."""
     shared_client(settings.REDIS_URL, seconds=_REDIS_SECONDS).ping()
 
 
 def _budgets() -> dict[str, Any]:
-    """Returns the budgets of projects; a project whose spend is unknown at the moment is left out."""
-    month, found = datetime.now(UTC).strftime("%Y-%m"), []
-    try:
-        figures = Figures()
-        for row in rows_with_budget()[:_MAX_BUDGETS]:
-            try:
-                spent = figures.month(row.project_id, month).spent_usd
-            except (AnalyticsUnavailableError, AnalyticsLimitError):
-                continue
-            budget = row.settings.monthly_budget_usd or 0
-            found.append([str(row.project_id), float(budget), float(budget - spent)])
-    finally:
-        connection.close()
+    month, found, figures = datetime.now(UTC).strftime("%Y-%m"), [], Figures()
+    for row in rows_with_budget()[:_MAX_BUDGETS]:
+        try:
+            spent = figures.month(row.project_id, month).spent_usd
+        except (AnalyticsUnavailableError, AnalyticsLimitError):
+            continue
+        budget = row.settings.monthly_budget_usd or 0
+        found.append([str(row.project_id), float(budget), float(budget - spent)])
     return {"budgets": found}
 
 
@@ -66,7 +57,6 @@ BUDGETS = Subject("budgets", _budgets, 30.0, _budget_metrics)
 
 
 def worker_states() -> list[WorkerState]:
-    """Returns the states of the web workers on this host, none older than a second."""
     found = []
     for notice in read_notices(notices_dir(), WORKER_PREFIX):
         try:
@@ -77,7 +67,6 @@ def worker_states() -> list[WorkerState]:
 
 
 def worker_metrics(states: list[WorkerState]) -> Iterator[Metric]:
-    """Yields the metrics of all workers together, and of each worker where a sum has no meaning."""
     yield gauge("web_workers", "Web workers that live.", (), [((), len(states))])
     yield gauge(
         "web_workers_ready",
@@ -121,8 +110,7 @@ def _checks(states: list[WorkerState]) -> list[str]:
 
 
 def _circuits(states: list[WorkerState]) -> Metric:
-    """Counts circuits by provider alone, because models have no bound. Workers agree on a circuit within
-    milliseconds."""
+    """Counts by provider alone, because models have no bound. Workers agree on a circuit within milliseconds."""
     targets: dict[str, dict[tuple[int, str], str]] = {}
     for state in states:
         for integration, provider, model, circuit in state.circuits:

@@ -1,7 +1,7 @@
 """The process's one writer of records, which outlives the runtimes that use it.
 
-What waits in memory on a full disk, and the reserve, are the writer's. A writer that ended with each task of Celery
-would lose the one, and never get the other again before the disk has space.
+It owns the records that wait in memory on a full disk, and the reserve. A writer that ended with each Celery task would
+lose those records, and never get the reserve again before the disk has space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _turn = threading.Lock()
 
 
 def process_spool() -> SpoolWriter:
-    """Returns the writer of this process, made on the first call; a fork makes its own."""
+    """Makes the process's writer on the first call; a fork makes its own."""
     key = (os.getpid(), settings.SPOOL_DIR)
     with _making:
         if key not in _writers:
@@ -41,7 +41,8 @@ def process_spool() -> SpoolWriter:
 def may_ask(spool: SpoolWriter) -> bool:
     """Returns whether background work may ask a model: only while the record would be on disk or in the reserve.
 
-    It can wait, unlike clients, whose requests are served as long as a record has a place in memory (`/readyz`)."""
+    It can wait, unlike clients, whose requests are served as long as a record has a place in memory (`/readyz`).
+    """
     return spool.room is Room.DISK
 
 

@@ -1,5 +1,7 @@
-"""Measures a worker's state once a second, beside its requests, and publishes it to the host's monitor. `/readyz` and
-the metrics of workers read this state, so that no request to them waits for a check."""
+"""Measures a worker's state once a second, beside its requests, and publishes it to the host's monitor.
+
+`/readyz` and the metrics of workers read this state, so that no request to them waits for a check.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,8 @@ HOST = "host"
 
 _TICK_SECONDS = 0.1
 _TICKS_A_LOOK = 10
+# The CPU time of a worker without requests from one look to the next is a fifth of this.
+_IDLE_CPU_SECONDS = 0.01
 # Fifteen looks are kept, so that a scrape every quarter of a minute sees the longest stall since the one before.
 _MAX_LAGS = 15
 _MAX_CIRCUITS = 200
@@ -41,9 +45,12 @@ _MAX_BYTES = 64 * 1024
 
 
 class WorkerState(msgspec.Struct):
-    """One worker's own figures. `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` lists those that
-    are not closed: integration, provider, model, state. The requests that plans have answered, declined and handed over
-    to the stages are counted from the worker's start on."""
+    """One worker's own figures.
+
+    `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` lists those that are not closed: integration,
+    provider, model, state. Requests that plans have answered, declined and handed over to the stages are counted from
+    the worker's start on.
+    """
 
     pid: int
     at: float
@@ -61,10 +68,9 @@ class WorkerState(msgspec.Struct):
 
 
 class WorkerMonitor:
-    """Monitors a worker for as long as it runs."""
-
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._spent = 0.0
         self._lags: deque[float] = deque([0.0], maxlen=_MAX_LAGS)
         self._notice = NoticeWriter(notices_dir(), f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
 
@@ -77,8 +83,7 @@ class WorkerMonitor:
             self._notice.close()
 
     async def prepare(self) -> None:
-        """Sets the flags for migrations and configuration once they hold; both stay true for the life of this
-        process."""
+        """Both flags, once set, stay true for the life of this process."""
         readiness = self._runtime.readiness
         while not (readiness.migrations_current and readiness.configuration_loaded):
             try:
@@ -92,19 +97,20 @@ class WorkerMonitor:
             await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
 
     async def prepare_analytics(self) -> None:
-        """Sets the flag for the analytics store's tables once they are there; it stays true for the life of this
-        process."""
         while await sync_to_async(is_behind, thread_sensitive=False)():  # noqa: ASYNC110 - no event comes from a store
             await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
         self._runtime.readiness.analytics_migrated = True
 
     async def _measure(self) -> None:
-        """Measures, for one second, how late the event loop wakes up."""
         loop, max_lag = self._runtime.loop, 0.0
-        for _ in range(_TICKS_A_LOOK):
+        spent, self._spent = self._spent, time.process_time()
+        # Nothing holds up the loop of a worker that does nothing.
+        ticks = _TICKS_A_LOOK if self._spent - spent > _IDLE_CPU_SECONDS else 1
+        pause = _TICK_SECONDS * _TICKS_A_LOOK / ticks
+        for _ in range(ticks):
             asleep = loop.time()
-            await asyncio.sleep(_TICK_SECONDS)
-            max_lag = max(max_lag, loop.time() - asleep - _TICK_SECONDS)
+            await asyncio.sleep(pause)
+            max_lag = max(max_lag, loop.time() - asleep - pause)
         self._lags.append(max_lag)
 
     def _look(self) -> None:
@@ -136,7 +142,6 @@ class WorkerMonitor:
 
 
 def begin_observation(runtime: Runtime) -> None:
-    """Starts the tasks that prepare the worker and measure its state, unless they run."""
     if runtime.readiness.is_observed:
         return
     runtime.readiness.is_observed = True
@@ -156,8 +161,6 @@ def migrations_are_current() -> bool:
 
 
 class _HostState(msgspec.Struct):
-    """The parts of the host monitor's state (`config.monitor.state`) that are shown here."""
-
     stores: dict[str, dict[str, Any]] = {}
     found: dict[str, dict[str, Any]] = {}
     alarms: list[str] = []

@@ -1,1 +1,0 @@
-"""Access to a provider: credentials, the addresses they may be sent to, and the checks of an integration's fields."""

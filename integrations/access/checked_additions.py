@@ -1,5 +1,4 @@
-"""Checks of the parameters and headers that an integration may add to every request. Errors name the field and the
-entry in it."""
+"""Checks the parameters and headers that an integration may add to every request. Errors name both field and entry."""
 
 from __future__ import annotations
 
@@ -46,8 +45,6 @@ _NOT_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-r
 
 
 class _Known(msgspec.Struct):
-    """The common parameters with the bounds that a client's request has (gateway/protocol/wire.py)."""
-
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
@@ -65,8 +62,7 @@ class _Known(msgspec.Struct):
 
 
 def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str, Any]:
-    """Returns the checked parameters of the integration's field. With `may_remove` a value may be null, which removes
-    the parameter from requests. Raises ValidationError."""
+    """With `may_remove` a value may be null, which removes the parameter from requests. Raises ValidationError."""
     if not isinstance(given, Mapping):
         raise _invalid(field, "", "must be an object of parameters")
     if len(given) > MAX_PARAMETERS:
@@ -89,8 +85,7 @@ def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str,
 def checked_headers(
     given: Any, field: str = "extra_headers", reserved: frozenset[str] = _RESERVED_HEADERS
 ) -> dict[str, str]:
-    """Returns the headers with names in lower case. Raises ValidationError, whose text names the field and never holds
-    a value."""
+    """Returns names in lower case. Raises ValidationError, whose text names the field and never a value."""
     if not isinstance(given, Mapping):
         raise _invalid(field, "", "must be an object of names and values")
     if len(given) > MAX_HEADERS:
@@ -107,7 +102,7 @@ def checked_headers(
 
 
 def checked_forwarded(given: Any) -> list[str]:
-    """Returns the names of the client's headers to pass on, in lower case and each once. Raises ValidationError."""
+    """Returns the client headers to pass on, in lower case and without duplicates. Raises ValidationError."""
     if not isinstance(given, list):
         raise _invalid("forward_headers", "", "must be a list of header names")
     if len(given) > MAX_HEADERS:

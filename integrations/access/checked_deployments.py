@@ -1,5 +1,3 @@
-"""Checks of what tells the deployments of one kind apart: names, models with aliases, prices. Errors name the field."""
-
 from __future__ import annotations
 
 import re
@@ -27,8 +25,8 @@ _NUMBER_OF_COSTS = (2, len(COSTS))
 
 
 def checked_name(name: str, provider: str) -> str:
-    """Returns the name of a provider's deployment, the kind itself where it is empty. Raises ValidationError for
-    characters that it cannot have, and for the kind of another provider, which stands for that provider's own."""
+    """An empty `name` stands for the kind itself. Raises ValidationError for invalid characters, and for another kind's
+    name."""
     if not name:
         return provider
     if len(name) > NAME_LENGTH or not _NAME.fullmatch(name):
@@ -48,8 +46,6 @@ def checked_number(name: str, value: int) -> int:
 
 
 def checked_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Returns the models as they are stored; the deployment's own name of a model is the clients' where it is left
-    out. Raises ValidationError."""
     _check_entries("models", entries)
     found = []
     for number, entry in enumerate(entries):
@@ -63,7 +59,6 @@ def checked_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]
 
 
 def checked_prices(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str | None]]:
-    """Returns the prices as they are stored, in US dollars per 1,000,000 tokens as texts. Raises ValidationError."""
     _check_entries("prices", entries)
     return [
         {"model": entry["model"].strip(), **{name: _cost(number, entry, name) for name in COSTS}}
@@ -72,7 +67,7 @@ def checked_prices(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str |
 
 
 def models_in_lines(text: str) -> list[dict[str, str]]:
-    """Returns the models of a form's field: one a line, `model` or `model = deployment`."""
+    """Parses a form's field: one model a line, `model` or `model = deployment`."""
     pairs = [line.partition("=") for line in text.splitlines() if line.strip()]
     return [{"model": model.strip(), "deployment": own.strip()} for model, _, own in pairs]
 
@@ -83,8 +78,6 @@ def lines_of_models(entries: Sequence[Mapping[str, str]]) -> str:
 
 
 def prices_in_lines(text: str) -> list[dict[str, str]]:
-    """Returns the prices of a form's field: one a line, the model and its two to four prices. Raises
-    ValidationError."""
     found = []
     for number, line in enumerate(line for line in text.splitlines() if line.strip()):
         model, *costs = line.split()

@@ -1,5 +1,3 @@
-"""Checks that an integration holds what its provider's traits require before it is stored. Errors name the field."""
-
 from __future__ import annotations
 
 import json
@@ -8,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration
@@ -32,8 +30,7 @@ _SERVICE_ACCOUNT_FIELDS = ("client_email", "private_key", "token_uri")
 
 
 def checked_secret(secret: str, name: str) -> str:
-    """Returns the secret when it consists of visible ASCII characters, since keys travel in headers. Raises
-    ValidationError."""
+    """Keys travel in headers, so only visible ASCII characters pass. Raises ValidationError."""
     secret = secret.strip()
     if len(secret) > SECRET_LENGTH or any(not "!" <= character <= "~" for character in secret):
         raise ValidationError.of_field(name, f"must be at most {SECRET_LENGTH} visible ASCII characters")
@@ -41,8 +38,8 @@ def checked_secret(secret: str, name: str) -> str:
 
 
 def checked_service_account(secret: str, *, any_token_server: bool) -> str:
-    """Returns the service account's JSON in one line. The gateway asks its `token_uri` for tokens, which therefore must
-    be Google's unless `any_token_server`. Raises ValidationError."""
+    """Returns the service account's JSON on one line. The gateway requests tokens from its `token_uri`, which must be
+    Google's unless `any_token_server`. Raises ValidationError."""
     if len(secret) > SERVICE_ACCOUNT_LENGTH:
         raise ValidationError.of_field("api_key", f"must be at most {SERVICE_ACCOUNT_LENGTH} characters")
     try:
@@ -60,8 +57,7 @@ def checked_service_account(secret: str, *, any_token_server: bool) -> str:
 
 
 def refuse_foreign(row: ProviderIntegration, traits: Traits, given: Mapping[str, Any]) -> None:
-    """Raises ValidationError for fields of other providers, which nothing would read. A field that is empty, or stands
-    as it is stored, changes nothing and passes."""
+    """Raises ValidationError for fields that only other providers read. Empty and unchanged fields pass."""
     known = {*traits.options, *traits.required_options, *traits.secret_extra, *traits.optional_extra}
     foreign = [name for name, value in given.items() if name not in known and value and row.options.get(name) != value]
     if foreign:
@@ -83,11 +79,10 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_complete(row: ProviderIntegration, traits: Traits) -> str:
-    """Returns the address that requests will go to. Raises ValidationError that names the first missing field."""
     base_url = row.base_url or traits.base_url
     try:
         credentials = credentials_of(row)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         if not row.enabled:
             return base_url  # Switching an integration off must not require its key.
         raise ValidationError.of_field("api_key", "what is stored can no longer be read: enter it again") from None
@@ -116,8 +111,6 @@ def _check_secrets(credentials: Credentials, traits: Traits) -> None:
 
 
 def _in_key(credentials: Credentials, traits: Traits, name: str) -> bool:
-    """Returns True when the key itself holds the field: a service account holds its project, and a plain API key needs
-    none."""
     if not traits.service_account:
         return False
     if not is_service_account(credentials.secret):

@@ -1,11 +1,9 @@
-"""Converts a stored integration to the frozen credentials that adapters take, and stores new secrets in it."""
-
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from core.encryption.fernet import UndecryptableError, decrypt, encrypt
+from core.encryption.fernet import UndecryptableSecretError, decrypt, encrypt
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials
 from integrations.registry import is_known, traits_of
@@ -16,7 +14,6 @@ _MIN_SHOWN = 12
 
 
 def credentials_of(row: ProviderIntegration) -> Credentials:
-    """Returns the decrypted credentials of the row. Raises core.encryption.fernet.UndecryptableError."""
     extra = {name: str(value) for name, value in row.options.items()}
     if row.encrypted_extra:
         extra |= json.loads(decrypt(row.encrypted_extra))
@@ -35,68 +32,59 @@ def credentials_of(row: ProviderIntegration) -> Credentials:
 
 
 def store_secret(row: ProviderIntegration, secret: str) -> None:
-    """Sets the encrypted key and its visible tail; the row is not saved."""
     row.encrypted_secret = encrypt(secret) if secret else ""
     shown = len(secret) >= _MIN_SHOWN and not is_service_account(secret)
     row.secret_tail = secret[-4:] if shown else ""
 
 
 def store_extra(row: ProviderIntegration, extra: Mapping[str, str]) -> None:
-    """Adds secret fields to the stored ones and removes those whose new value is empty; the row is not saved."""
     try:
         kept = _stored_extra(row)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         kept = {}  # The stored fields cannot be decrypted and are lost in any case, so the new fields replace them.
     stored = {name: value for name, value in {**kept, **extra}.items() if value}
     row.encrypted_extra = encrypt(json.dumps(stored)) if stored else ""
 
 
 def store_headers(row: ProviderIntegration, headers: Mapping[str, str]) -> None:
-    """Replaces the stored headers of the row without saving it."""
     row.encrypted_headers = encrypt(json.dumps(headers)) if headers else ""
 
 
 def stored_headers(row: ProviderIntegration) -> dict[str, str]:
-    """Returns the decrypted headers of the row. Raises core.encryption.fernet.UndecryptableError."""
     stored: dict[str, str] = json.loads(decrypt(row.encrypted_headers)) if row.encrypted_headers else {}
     return stored
 
 
 def masked_headers(row: ProviderIntegration) -> dict[str, str]:
-    """Returns the names of the stored headers, each with the mask as its value; an empty object when they cannot be
-    decrypted."""
+    """Maps the names of the stored headers to the mask; empty if they cannot be decrypted."""
     try:
         return dict.fromkeys(stored_headers(row), MASK)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return {}
 
 
 def forwarded_names(row: ProviderIntegration) -> tuple[str, ...]:
-    """Returns the names of the client headers to pass on: the integration's list, or the provider's default."""
     if row.forward_headers is not None:
         return tuple(row.forward_headers)
     return traits_of(row.provider).forward_headers if is_known(row.provider) else ()
 
 
 def extra_names(row: ProviderIntegration) -> tuple[str, ...]:
-    """Returns the names of the stored secret fields, none when they cannot be decrypted."""
     try:
         return tuple(_stored_extra(row))
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return ()
 
 
 def is_usable(row: ProviderIntegration) -> bool:
-    """Returns True when the stored credential can be read with today's encryption keys."""
     try:
         credentials_of(row)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return False
     return True
 
 
 def is_service_account(secret: str) -> bool:
-    """Returns True when a Google key is the JSON of a service account."""
     return secret.lstrip()[:1] == "{"
 
 
@@ -106,10 +94,10 @@ def _stored_extra(row: ProviderIntegration) -> dict[str, str]:
 
 
 def masked(row: ProviderIntegration) -> str:
-    """Returns the text that lists and forms show for the key: `****abcd`, empty when no key is stored."""
+    """Returns what lists and forms show for the key: `****abcd`, empty if no key is stored."""
     return f"{MASK}{row.secret_tail}" if row.encrypted_secret or row.encrypted_extra else ""
 
 
 def is_masked(value: str) -> bool:
-    """Returns True when a client sends back the masked key that a list had shown; the stored secret then stays."""
+    """Recognizes a masked key that a client sends back; the stored secret then stays."""
     return value.startswith(MASK) and len(value) <= len(MASK) + 4

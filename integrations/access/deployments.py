@@ -1,5 +1,3 @@
-"""The deployments of a project: its integrations as requests choose among them, several of one kind included."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -19,9 +17,8 @@ from integrations.registry import provider_title
 class Deployment:
     """One integration as requests choose it.
 
-    `models` maps the clients' names of the models that it serves to its own names of them; empty where it serves every
-    model of its kind. `prices` are its own, by the clients' names. `rpm` and `tpm` are the vendor's limits, None
-    without one.
+    `models` maps the clients' model names to its own; if empty, it serves every model of its kind. `prices` are its
+    own, by the clients' names. `rpm` and `tpm` are the vendor's limits, None without one.
     """
 
     name: str
@@ -39,12 +36,10 @@ class Deployment:
 
     @property
     def is_plain(self) -> bool:
-        """Returns True for a deployment without any setting of its own, which is called like its kind."""
         return self.name == self.provider and not (self.models or self.prices or self.rpm or self.tpm)
 
     @property
     def is_limited(self) -> bool:
-        """Returns True for a deployment whose vendor has a limit."""
         return self.rpm is not None or self.tpm is not None
 
     def serves(self, model: str) -> bool:
@@ -52,14 +47,12 @@ class Deployment:
 
 
 def title_of(provider: str, name: str) -> str:
-    """Returns what a page calls a deployment: its name, with the provider beside it where it has a name of its own."""
     title = provider_title(provider)
     return title if name == provider else f"{name} ({title})"
 
 
 def rank(deployment: Deployment, key: str) -> tuple[int, float]:
-    """Returns the deployment's place for the key, the least first: by priority, then so that a deployment comes first
-    for a share of the keys that is its weight's share."""
+    """Sorts by priority, then so that each deployment comes first for its weight's share of the keys."""
     return deployment.priority, score(key, deployment.name, deployment.weight)
 
 
@@ -77,7 +70,6 @@ def deployment_of(row: ProviderIntegration, credentials: Credentials) -> Deploym
 
 
 def first_of_each_kind(deployments: Iterable[Deployment]) -> dict[str, Credentials]:
-    """Returns the access of the first deployment of each kind, by kind."""
     found: dict[str, Credentials] = {}
     for deployment in deployments:
         found.setdefault(deployment.provider, deployment.credentials)
@@ -85,8 +77,8 @@ def first_of_each_kind(deployments: Iterable[Deployment]) -> dict[str, Credentia
 
 
 def in_use(deployments: Iterable[Deployment]) -> tuple[Deployment, ...]:
-    """Returns the deployments in the order of priority and name, or none where each is the plain one of its kind and
-    nothing has to be chosen."""
+    """Returns the deployments by priority and name; none if each is the plain one of its kind, so that there is no
+    choice."""
     found = sorted(deployments, key=lambda one: (one.priority, one.name != one.provider, one.name))
     several = len({one.provider for one in found}) < len(found)
     return tuple(found) if several or not all(one.is_plain for one in found) else ()

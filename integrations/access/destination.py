@@ -1,12 +1,11 @@
-"""Checks that stored credentials go only to the host that they were saved for, until they are entered again for another
-host."""
+"""Stored credentials go only to the host that they were saved for, until they are entered again for another host."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, extra_names
 from integrations.connectivity.calls import chat_address
@@ -19,8 +18,8 @@ _PROBLEM = "the stored credential was entered for another host: enter it again"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The destination of an integration's requests. `origin` is None when it is unknown, because the credentials are
-    incomplete or cannot be decrypted any more; then a change of any other setting counts as a change of destination."""
+    """`origin` is None if it is unknown, because the credentials are incomplete or cannot be decrypted; then a change
+    of any other setting counts as a new destination."""
 
     origin: Origin | None
     base_url: str
@@ -35,13 +34,12 @@ class Destination:
 def destination_of(row: ProviderIntegration) -> Destination:
     try:
         origin = origin_of(chat_address(credentials_of(row)))
-    except (ProviderError, UndecryptableError):
+    except (ProviderError, UndecryptableSecretError):
         origin = None
     return Destination(origin, row.base_url, dict(row.options))
 
 
 def stored_secrets(row: ProviderIntegration) -> set[str]:
-    """Returns the names of all secret fields that are stored, including those that cannot be decrypted."""
     stored = {"api_key"} if row.encrypted_secret else set()
     if row.encrypted_extra:
         stored |= set(extra_names(row)) or {"secret_access_key"}
@@ -51,8 +49,8 @@ def stored_secrets(row: ProviderIntegration) -> set[str]:
 
 
 def refuse_to_send_elsewhere(before: Destination, row: ProviderIntegration, kept: Collection[str]) -> None:
-    """Raises ValidationError when the change would send the secrets in `kept`, which were not entered again, to another
-    destination. It names the secrets and the setting that changed."""
+    """Raises ValidationError if the change would send the secrets in `kept`, which were not entered again, to another
+    destination. It names the secrets and the changed setting."""
     after = destination_of(row)
     if not kept or not before.is_left_for(after):
         return

@@ -1,1 +1,0 @@
-"""Facts about models: their context, their largest output, and the kinds of input and output that they handle."""

@@ -1,6 +1,3 @@
-"""Looks up the abilities of models in the facts of the two catalogs; without I/O except for reading the shipped
-file."""
-
 from __future__ import annotations
 
 import re
@@ -14,9 +11,9 @@ from integrations.pricing.lookup import spellings
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The facts about a model at a provider; None where the catalogs have no entry. `context_window` and
-    `max_output_tokens` are counts of tokens. `documents` are PDF files, `schema` is an answer that follows a JSON
-    schema, `parallel_tools` are several tool calls in one answer."""
+    """None means that the catalogs have no entry. `context_window` and `max_output_tokens` count tokens. `documents`
+    are PDF files, `schema` is an answer that follows a JSON schema, `parallel_tools` are several tool calls in one
+    answer."""
 
     context_window: int | None = None
     max_output_tokens: int | None = None
@@ -32,9 +29,6 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class RequestNeeds:
-    """The abilities that a request needs from a model. `tokens` is the minimum that has to fit into the model's
-    context."""
-
     images: bool = False
     documents: bool = False
     audio: bool = False
@@ -73,7 +67,6 @@ _BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+k?)*$")
 
 @lru_cache(maxsize=8192)
 def capabilities_of(provider: str, model: str) -> Capabilities | None:
-    """Returns None when neither catalog lists a model of this name, its dated and regional forms included."""
     table = _table()
     for place, name in _candidates(provider, model):
         models = table.get(place)
@@ -87,13 +80,12 @@ def capabilities_of(provider: str, model: str) -> Capabilities | None:
 
 
 def listed_names(provider: str) -> Iterable[str]:
-    """Returns the names of the provider's models in the catalogs."""
     return _table().get(provider, {}).keys()
 
 
 def family_of(provider: str, model: str) -> str:
-    """Returns the name that the model has at every provider, in lower case: without its vendor, the region and version
-    of Bedrock, and the date of a release, so that it can be compared across providers."""
+    """Returns a name that compares across providers: in lower case, without vendor, Bedrock's region and version, and
+    release date."""
     name = model.rstrip("/")
     name = name.rpartition("models/")[2] if "models/" in name else name
     name = _bedrock(name.rpartition("/")[2])[-1][1] if provider == "bedrock" else name
@@ -104,17 +96,16 @@ def family_of(provider: str, model: str) -> str:
 
 
 def max_output_of(provider: str, model: str) -> int | None:
-    """Returns the largest answer of the model in tokens, None where neither catalog names it.
+    """Returns tokens, or None if neither catalog names the model.
 
-    A model on Vertex AI may be named with its publisher before it (`anthropic/claude-…`); it is listed without.
+    A model on Vertex AI may be named with its publisher (`anthropic/claude-…`), but is listed without it.
     """
     known = capabilities_of(provider, model.rpartition("/")[2] if provider == "google_vertex" else model)
     return known.max_output_tokens if known is not None else None
 
 
 def can(provider: str, model: str, needs: RequestNeeds) -> bool:
-    """Returns False only where the catalogs list that the model lacks an ability that is needed; an unknown ability
-    counts as present."""
+    """Returns False only if the catalogs list a needed ability as missing; an unknown one counts as present."""
     known = capabilities_of(provider, model)
     if known is None:
         return True
@@ -133,13 +124,11 @@ def can(provider: str, model: str, needs: RequestNeeds) -> bool:
 
 @cache
 def _table() -> dict[str, dict[str, Listed]]:
-    """Returns the table of listed models. It is read on first use, since a worker without routing by capability never
-    needs its 300 KB."""
+    """Reads the table on first use: a worker without routing by capability never needs its 300 KB."""
     return entries()
 
 
 def _candidates(provider: str, model: str) -> list[tuple[str, str]]:
-    """Returns the (provider, model) keys that the model may be listed under, the most exact first."""
     # A full resource name, such as `publishers/google/models/gemini-…` or
     # `arn:aws:bedrock:…:inference-profile/us.anthropic.…`, is cut to the model's own name.
     name = model.rpartition("models/")[2] if "models/" in model else model

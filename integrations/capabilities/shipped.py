@@ -52,9 +52,6 @@ _MAX_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The facts that the list holds about one model. `flags` are its known abilities by the field names of
-    Capabilities."""
-
     context: int | None
     output: int | None
     flags: Mapping[str, bool]
@@ -64,10 +61,12 @@ _NOTHING = Listed(None, None, {})
 
 
 def build(first: Any, second: Any) -> str:
-    """Returns the list's JSON from the two decoded catalogs. Raises CatalogError. Where the catalogs differ, the model
-    has an ability that either of them lists, and its context window is the larger one: a request never reaches a model
-    that is listed as unable, so a wrong entry has to err towards ability. The largest output is taken from the first
-    catalog, which is more exact there."""
+    """Returns the list's JSON from the two decoded catalogs. Raises CatalogError.
+
+    Where they differ, the model has an ability that either lists, and the larger context window: a model listed as
+    unable gets no requests, so errors have to favour ability. The largest output is that of the first catalog, which is
+    more exact there.
+    """
     merged: dict[tuple[str, str], Listed] = {}
     for provider, model, found in (*_from_a(first), *_from_b(second)):
         model = without_region(model) if provider == "bedrock" else model
@@ -78,7 +77,6 @@ def build(first: Any, second: Any) -> str:
 
 
 def entries() -> dict[str, dict[str, Listed]]:
-    """Returns the listed facts by provider and model."""
     listed: Mapping[str, Mapping[str, tuple[int | None, int | None, str]]] = json.loads(CAPABILITIES.read_bytes())
     return {
         provider: {
@@ -89,8 +87,7 @@ def entries() -> dict[str, dict[str, Listed]]:
 
 
 def without_region(model: str) -> str:
-    """Returns a Bedrock model's name without the prefix of its inference profile, since the model is the same in every
-    region."""
+    """Strips the prefix of a Bedrock inference profile: the model is the same in every region."""
     return _REGION.sub("", model)
 
 
@@ -134,8 +131,6 @@ def _merge(first: Listed, second: Listed) -> Listed:
 
 
 def _tokens(value: Any) -> int | None:
-    """Returns a count of tokens; None when it is absent or no sensible number. The catalogs write 0 where they do not
-    know a count."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -157,7 +152,6 @@ def _letters(flags: Mapping[str, bool]) -> str:
 
 
 def _dump(merged: Mapping[tuple[str, str], Listed]) -> str:
-    """Returns the JSON with one model per line, so that a change of a model is a change of one line."""
     rows: dict[str, list[str]] = {}
     for (provider, model), found in sorted(merged.items(), key=lambda item: item[0]):
         facts = json.dumps([found.context, found.output, _letters(found.flags)])

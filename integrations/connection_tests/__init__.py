@@ -1,1 +1,0 @@
-"""Tests of an integration's connection, asked for by people and stored."""

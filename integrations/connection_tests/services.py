@@ -1,6 +1,3 @@
-"""Tests an integration, as it is stored or as it would be with a change, and stores the outcome of testing the stored
-one."""
-
 from __future__ import annotations
 
 import logging
@@ -9,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, is_masked
 from integrations.connectivity.exchange import Sender
@@ -30,9 +27,12 @@ _UNREADABLE = "What is stored can no longer be decrypted: enter the credential a
 def try_integration(
     *, project_id: UUID, name: str, provider: str = "", change: IntegrationChange | None = None, trusted: bool = False
 ) -> ConnectionOutcome:
-    """Returns the outcome of testing the stored integration. With `change` the integration that the change would
-    produce is tested and nothing is stored; `provider` is the kind of one that is not stored yet, by default its name.
-    With `trusted` the caller is an operator, as in `services`. Raises IntegrationNotFoundError, ValidationError."""
+    """Tests the stored integration and stores the outcome; with `change` it tests what the change would produce, and
+    stores nothing.
+
+    `provider` is the kind of a new integration, by default its name. `trusted` marks an operator, as in `services`.
+    Raises IntegrationNotFoundError, ValidationError.
+    """
     row = ProviderIntegration.objects.for_project(project_id).filter(called(name)).first()
     provider = row.provider if row is not None else provider or name
     if not is_known(provider):
@@ -65,8 +65,8 @@ def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, 
 
 
 def _refuse_to_send_elsewhere(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
-    """Raises ValidationError when the change would send a stored secret to another host. Without this check a test with
-    a changed address alone would reveal the secret, and leave no trace in the stored row."""
+    """Without this check, a test with only the address changed would reveal the stored secret and leave no trace in the
+    row."""
     moved = change.base_url is not None and change.base_url.strip().rstrip("/") != row.base_url
     if not moved or trusted:
         return
@@ -96,8 +96,8 @@ def _try_sandbox(project_id: UUID, provider: str) -> ConnectionOutcome:
 
 
 def remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
-    """Stores the outcome by an update that sends no signal, since no field that the gateway reads has changed. An
-    integration that was changed meanwhile gets no outcome."""
+    """Sends no signal, since no field that the gateway reads has changed. An integration changed meanwhile gets no
+    outcome."""
     ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(
         last_tested_at=timezone.now(), last_test_ok=outcome.ok, last_test_reason=outcome.reason.value
     )
@@ -106,12 +106,11 @@ def remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
 def _access(row: ProviderIntegration) -> Credentials | None:
     try:
         return credentials_of(row)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return None
 
 
 def _is_change(change: IntegrationChange | None) -> bool:
-    """Returns True when the change sets any field besides `enabled`, which needs no test."""
     if change is None:
         return False
     parts = (change.secret, change.base_url, change.options, change.secret_extra, change.extra_headers)

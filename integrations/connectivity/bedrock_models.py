@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
+from integrations.connectivity.exchange import HttpAnswer
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.bedrock.failures import classify, hide_account
 from integrations.providers.common.failures import redact
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError, unusable
 
 logger = logging.getLogger("integrations.bedrock")
 
 _PROVIDER = "bedrock"
-_CONNECT_TIMEOUT = 5  # The unit of both timeouts is seconds.
-_READ_TIMEOUT = 15
 _ATTEMPTS = 1  # A person waits for the answer and can repeat the request, so boto3 does not.
 _ON_DEMAND = "ON_DEMAND"
 # botocore lets these exceptions of Python through when an answer is JSON of another shape than AWS's.
@@ -30,61 +31,47 @@ _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionErro
 
 @dataclass(frozen=True, slots=True)
 class BedrockModel:
-    """A model or inference profile of Bedrock. `id` is the name in a request: that of a model that is served on demand,
-    or of a cross-region inference profile."""
+    """`id` is the name in a request: that of a model served on demand, or of a cross-region inference profile."""
 
     id: str
     name: str
-    vendor: str = ""
-    streams: bool = True
 
 
-class HttpAnswerProtocol(Protocol):
-    """An HTTP answer as the sender returns it; header names are in lower case."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def body(self) -> bytes: ...
+_Send = Callable[[UpstreamRequest], HttpAnswer]
 
 
-def check(credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None = None) -> None:
+def check(credentials: Credentials, send: _Send) -> None:
     """Makes the cheapest call that needs working credentials; nothing is billed. Raises ProviderError. `send` sends the
     signed request in place of botocore, which connects to whatever address it gets; exceptions of `send` pass through
     unchanged."""
     with _translated(credentials):
-        client = _sending(_client(credentials), send)
+        client = _client(credentials, send)
         try:
             # botocore reads a body that is not JSON as an answer without fields, so the field is checked here.
             lists = "modelSummaries" in client.list_foundation_models()
         except _UNREADABLE:
             lists = False
         if not lists:
-            raise ProviderError(
-                "the server does not list models",
-                kind=FailureKind.UNUSABLE,
-                provider=_PROVIDER,
-                status=200,
-            )
+            raise unusable("the server does not list models", _PROVIDER)
 
 
-def list_models(
-    credentials: Credentials, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None = None
-) -> list[BedrockModel]:
+def list_models(credentials: Credentials, send: _Send) -> list[BedrockModel]:
     """Returns the models with text output that can be called by id, then the inference profiles. Raises ProviderError.
     `send` is that of `check`."""
     with _translated(credentials):
-        client = _sending(_client(credentials), send)
+        client = _client(credentials, send)
         found = client.list_foundation_models(byOutputModality="TEXT")["modelSummaries"]
-        models = [_model(summary) for summary in found if _ON_DEMAND in summary.get("inferenceTypesSupported", [])]
+        models = [
+            BedrockModel(summary["modelId"], summary.get("modelName", summary["modelId"]))
+            for summary in found
+            if _ON_DEMAND in summary.get("inferenceTypesSupported", [])
+        ]
     return models + _profiles(client, credentials)
 
 
 def _profiles(client: Any, credentials: Credentials) -> list[BedrockModel]:
-    """Returns the inference profiles, an empty list without the permission to list them: it is separate from that for
-    models, and the models alone are useful."""
+    """Returns an empty list without permission to list profiles: it is separate from that for models, which are useful
+    alone."""
     try:
         with _translated(credentials):
             pages = list(client.get_paginator("list_inference_profiles").paginate())
@@ -101,16 +88,7 @@ def _profiles(client: Any, credentials: Credentials) -> list[BedrockModel]:
     ]
 
 
-def _model(summary: Any) -> BedrockModel:
-    return BedrockModel(
-        id=summary["modelId"],
-        name=summary.get("modelName", summary["modelId"]),
-        vendor=summary.get("providerName", ""),
-        streams=bool(summary.get("responseStreamingSupported", False)),
-    )
-
-
-def _client(credentials: Credentials) -> Any:
+def _client(credentials: Credentials, send: _Send) -> Any:
     # boto3 is imported here because importing it is slow and few processes need it.
     import boto3
     from botocore import UNSIGNED
@@ -129,57 +107,30 @@ def _client(credentials: Credentials) -> Any:
         region_name=extra["region"],
     )
     config = Config(
-        connect_timeout=_CONNECT_TIMEOUT,
-        read_timeout=_READ_TIMEOUT,
         retries={"total_max_attempts": _ATTEMPTS},
         signature_version=UNSIGNED if credentials.secret else "v4",
     )
     client = session.client("bedrock", endpoint_url=_endpoint(credentials), config=config)
     if credentials.secret:
-        client.meta.events.register("request-created.bedrock.*", _Bearer(credentials.secret))
+        client.meta.events.register("request-created.bedrock.*", partial(_add_key, credentials.secret))
+    client.meta.events.register("before-send.bedrock.*", partial(_sent, send))
     return client
 
 
-def _sending(client: Any, send: Callable[[UpstreamRequest], HttpAnswerProtocol] | None) -> Any:
-    if send is not None:
-        client.meta.events.register("before-send.bedrock.*", _Sending(send))
-    return client
-
-
-class _Bearer:
+def _add_key(secret: str, request: Any, **_: Any) -> None:
     """Adds a Bedrock API key to requests, since botocore itself takes such a key from the environment only."""
-
-    def __init__(self, secret: str) -> None:
-        self._value = f"Bearer {secret}"
-
-    def __call__(self, request: Any, **_: Any) -> None:
-        request.headers["Authorization"] = self._value
+    request.headers["Authorization"] = f"Bearer {secret}"
 
 
-class _Sending:
-    """The handler of botocore's `before-send` event, which sends the request in place of botocore."""
+def _sent(send: _Send, request: Any, **_: Any) -> Any:
+    """Handles botocore's `before-send` event by sending the request in place of botocore."""
+    from botocore.awsrequest import AWSResponse
 
-    def __init__(self, send: Callable[[UpstreamRequest], HttpAnswerProtocol]) -> None:
-        self._send = send
-
-    def __call__(self, request: Any, **_: Any) -> Any:
-        from botocore.awsrequest import AWSResponse
-
-        headers = {name.lower(): _text(value) for name, value in request.headers.items()}
-        answer = self._send(UpstreamRequest(request.method, request.url, headers, request.body or b""))
-        # The type stubs ask for botocore's own class of headers, and the class itself accepts any mapping.
-        response: Any = AWSResponse
-        return response(request.url, answer.status, answer.headers, _Whole(answer.body))
-
-
-class _Whole:
-    """A complete response body with the methods by which AWSResponse reads one."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def stream(self) -> Iterator[bytes]:
-        yield self._body
+    headers = {name.lower(): _text(value) for name, value in request.headers.items()}
+    answer = send(UpstreamRequest(request.method, request.url, headers, request.body or b""))
+    # The type stubs ask for botocore's own class of headers, and the class itself accepts any mapping.
+    response: Any = AWSResponse
+    return response(request.url, answer.status, answer.headers, SimpleNamespace(stream=lambda: (answer.body,)))
 
 
 def _text(value: str | bytes) -> str:
@@ -187,8 +138,6 @@ def _text(value: str | bytes) -> str:
 
 
 def _endpoint(credentials: Credentials) -> str | None:
-    """Returns the address of the control plane that matches the integration's own address for requests; None for AWS's
-    own."""
     base_url = credentials.base_url.replace("{region}", credentials.extra.get("region", ""))
     return base_url.replace("bedrock-runtime.", "bedrock.") or None
 
@@ -203,7 +152,7 @@ def _translated(credentials: Credentials) -> Iterator[None]:
     except ClientError as error:
         raise _cleaned(_provider_error(error), credentials) from None
     except BotoCoreError as error:
-        raise _cleaned(_connection_error(error), credentials) from None
+        raise _cleaned(_unanswered(error), credentials) from None
 
 
 def _cleaned(error: ProviderError, credentials: Credentials) -> ProviderError:
@@ -219,19 +168,13 @@ def _provider_error(error: Any) -> ProviderError:
     return classify(status, {"x-amzn-errortype": details.get("Code", "")}, body)
 
 
-def _connection_error(error: Any) -> ProviderError:
+def _unanswered(error: Exception) -> ProviderError:
     """Returns the failure for a call without an answer. Its text names only the kind of failure, since the library's
     own messages may quote addresses and keys."""
-    from botocore.exceptions import ConnectionError as NotReached
-    from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError
     from botocore.parsers import ResponseParserError
 
     if isinstance(error, ResponseParserError):
         return ProviderError("Bedrock's answer cannot be read", kind=FailureKind.UNUSABLE, provider=_PROVIDER)
-    if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
-        return ProviderError("Bedrock did not answer in time", kind=FailureKind.TIMEOUT, provider=_PROVIDER)
-    if isinstance(error, (NotReached, HTTPClientError)):
-        return ProviderError("Bedrock could not be reached", kind=FailureKind.UNAVAILABLE, provider=_PROVIDER)
     return ProviderError(
         f"the request to Bedrock could not be made ({type(error).__name__})",
         kind=FailureKind.CREDENTIALS,

@@ -1,6 +1,8 @@
-"""The cheapest call of each provider that needs a working credential, as data. A call is built from the request that
-the provider's adapter makes for a chat, so that address and headers are those of later traffic. A provider that is not
-in `CALLS` has OpenAI's dialect and its test lists the models, which costs nothing."""
+"""The cheapest call of each provider that needs a working credential, as data.
+
+A call is built from the adapter's request for a chat, so address and headers are those of later traffic. A provider
+that is not in `CALLS` speaks OpenAI's dialect and is tested by listing its models, which costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _GREETING = "Hi"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A provider's cheapest call, which is made from the request for a chat. `new_ending` replaces the `ending` of the
-    chat's address; when `new_ending` is None, the call is the chat itself, limited to one token. A `body` makes it a
-    POST. A good answer has at least one of the fields in `holds`; with `lists` a JSON list is good as well."""
+    """A call made from the request for a chat. `new_ending` replaces the `ending` of its address; None sends the chat
+    itself, limited to one token. A `body` makes it a POST. A good answer has at least one of the fields in `holds`;
+    with `lists` a JSON list is good as well."""
 
     description: str
     ending: str = ""
@@ -65,7 +67,7 @@ CALLS: Mapping[str, Call] = {
     # OpenRouter's list of models needs no key, so the call asks for the key's own data:
     # https://openrouter.ai/docs/api-reference/get-current-api-key
     "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
-    **{row.provider: replace(_COMPLETION, model=row.trial_model) for row in DIALECTS if not row.lists_models},
+    **{row.provider: replace(_COMPLETION, model=row.trial_model) for row in DIALECTS if not row.list_needs_key},
 }
 
 
@@ -74,7 +76,6 @@ def call_of(provider: str) -> Call:
 
 
 def build(call: Call, credentials: Credentials, access_token: str = "") -> UpstreamRequest:
-    """Returns the request to send. Raises ProviderError when the credentials lack a field."""
     chat = adapter_for(credentials.provider).build_request(_chat(call, credentials, access_token), credentials)
     if call.new_ending is None:
         return chat
@@ -84,19 +85,15 @@ def build(call: Call, credentials: Credentials, access_token: str = "") -> Upstr
 
 
 def chat_address(credentials: Credentials) -> str:
-    """Returns the address that a chat would be sent to. Raises ProviderError when the credentials lack a field."""
     chat = _chat(MODELS, credentials, "any")
     return adapter_for(credentials.provider).build_request(chat, credentials).url
 
 
 def needs_token(credentials: Credentials) -> bool:
-    """Returns True when an access token has to be fetched before the call."""
     return adapter_for(credentials.provider).needs(_chat(MODELS, credentials, ""), credentials).access_token
 
 
 def _address(call: Call, chat_url: str) -> str:
-    """Returns the address of the call. Only the end of the chat's address is replaced, since the part before it is the
-    integration's own. Raises ProviderError."""
     found = re.search(call.ending, chat_url)
     if found is None:
         raise ProviderError("the address does not have the provider's form", kind=FailureKind.NOT_FOUND)

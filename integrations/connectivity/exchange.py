@@ -1,6 +1,8 @@
-"""Sends one request to an address that a user entered: once, without redirects, and within limits of time and size. The
-rules of the gateway's own transport apply (integrations/transport): the address is checked at the time of the
-connection, the system's certificate authorities are trusted, and proxies are read from the environment."""
+"""Sends one request to an address that a user entered: once, without redirects, within limits of time and size.
+
+The rules of `integrations/transport` apply: the address is checked at connection time, the system's certificate
+authorities are trusted, and proxies are read from the environment.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from integrations.providers.base import UpstreamRequest
 from integrations.transport.addresses import PrivateAddressError, literal_address
 from integrations.transport.proxies import proxies_from_environment
 from integrations.transport.request_head import Origin
-from integrations.transport.resolver import AddressPolicy, any_address, as_named
+from integrations.transport.resolver import AddressPolicy, any_address, as_named, blocking_lookup
 from integrations.transport.tls import client_context
 
 CONNECT_SECONDS = 5.0
@@ -40,7 +42,7 @@ Lookup = Callable[[str, int], list[str]]
 
 
 class NoAnswerError(Exception):
-    """The call got no answer. The text names the host at most and holds no text of the network layer."""
+    """The text names the host at most, and quotes nothing from the network layer."""
 
     def __init__(self, reason: Reason, problem: str) -> None:
         super().__init__(problem)
@@ -50,34 +52,23 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The provider's HTTP answer; header names are in lower case."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-def system_lookup(host: str, port: int) -> list[str]:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
-        raise OSError(f"{host} is not a host name") from error
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends requests. With `allow_private` a public name may lead to a private address. `seconds` bound the whole call,
-    however slowly the answer arrives; the system bounds the lookup of a name."""
+    """With `allow_private` a public name may lead to a private address. `seconds` bound the whole call, however slowly
+    the answer arrives, except the lookup of the name."""
 
     allow_private: bool = False
-    lookup: Lookup = system_lookup
+    lookup: Lookup = blocking_lookup
     tls: ssl.SSLContext | None = None
     seconds: float = TOTAL_SECONDS
     max_bytes: int = MAX_BYTES
 
     def send(self, request: UpstreamRequest) -> HttpAnswer:
-        """Returns the answer to the request. Raises NoAnswerError."""
         host = urlsplit(request.url).hostname or ""
         watch = _Watch(self.seconds)
         with requests.Session() as session, watch.running(), _translated_errors(host, watch):
@@ -103,7 +94,7 @@ class Sender:
 
 
 class _Watch:
-    """Closes the connection when its time is over, since a socket's own timeout starts again with every byte."""
+    """Closes the connection at the deadline, since a socket's own timeout starts again with every byte."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -143,7 +134,7 @@ def _shut(connected: socket.socket) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Dial:
-    """Connects to an address of a host that the policy allows for it, and to exactly the address that was checked."""
+    """Connects to exactly the address that the policy checked."""
 
     policy: AddressPolicy
     lookup: Lookup
@@ -199,8 +190,6 @@ class _Secure(HTTPSConnection):
 
 
 class _Adapter(HTTPAdapter):
-    """An adapter of `requests` with one connection and no retries."""
-
     def __init__(self, dial: _Dial, tls: ssl.SSLContext) -> None:
         self._dial = dial
         self._tls = tls
@@ -213,8 +202,7 @@ class _Adapter(HTTPAdapter):
         return super().proxy_manager_for(proxy, **options, ssl_context=self._tls)
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Does nothing, since the TLS context already has its authorities and `requests` would add a bundle of its
-        own."""
+        """Does nothing: the TLS context already has its authorities, and `requests` would add a bundle of its own."""
         conn.cert_reqs = "CERT_REQUIRED"
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
@@ -243,8 +231,7 @@ def _read(response: requests.Response, limit: int) -> bytes:
 
 @contextmanager
 def _translated_errors(host: str, watch: _Watch) -> Iterator[None]:
-    """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request, unlike
-    theirs."""
+    """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request."""
     started = time.monotonic()
     try:
         yield
@@ -277,8 +264,6 @@ def _connection_error(error: BaseException, host: str) -> NoAnswerError:
 
 
 def _is(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """Returns True when the error or one of its causes is of the given kind: requests wraps urllib3's error, which
-    wraps the socket's."""
     seen: list[BaseException] = []
     waiting: list[Any] = [error]
     while waiting:

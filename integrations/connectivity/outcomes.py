@@ -1,5 +1,3 @@
-"""The outcome of an integration's test, as a reason that a person can act on."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,9 +8,6 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 
 class Reason(StrEnum):
-    """The reasons of a test's outcome. Each shows where the cause is: the credential, the account, the address, the
-    network or the provider."""
-
     OK = "ok"
     INVALID_CREDENTIAL = "invalid_credential"
     PERMISSION_DENIED = "permission_denied"  # The provider knows the key, and the key lacks the permission.
@@ -50,8 +45,8 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOutcome:
-    """The outcome of a test. `status` is the provider's HTTP status, None without an answer; `latency_ms` is the
-    duration of the call, None without one. `detail` is a sentence for people and holds no part of the credential."""
+    """`status` is the provider's HTTP status and `latency_ms` the call's duration, both None without an answer.
+    `detail` is a sentence for people without any part of the credential."""
 
     ok: bool
     reason: Reason
@@ -89,8 +84,6 @@ _BY_KIND = {
 
 
 def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
-    """Returns the reason behind a provider's refusal, read from its error text where that is more exact than the
-    status, else from the status, else from the kind of failure."""
     words = f"{error.message}\n{body[:4096].decode('utf-8', 'replace')}".lower()
     status = error.status
     if error.kind is FailureKind.QUOTA or any(phrase in words for phrase in _EXHAUSTED):
@@ -109,8 +102,6 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
 
 
 def explanation(reason: Reason, text: str) -> str:
-    """Returns the sentence for the reason. `text` is the description of the successful call for OK, else the provider's
-    or the network's own error text."""
     sentence = _SENTENCES.get(reason)
     if sentence is None:
         return text

@@ -1,5 +1,4 @@
-"""Tests credentials against their provider. The functions block: they are for management code, never for the event
-loop."""
+"""Tests credentials against their provider. Blocks: for management code, never for the event loop."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ _BEDROCK = "bedrock"
 def try_credentials(
     credentials: Credentials, sender: Sender, clock: Callable[[], float] = time.perf_counter
 ) -> ConnectionOutcome:
-    """Returns the outcome of one call. It is never repeated, since a provider that limits its callers would count the
-    second one too."""
+    """Makes one call and never repeats it: a provider that limits its callers would count the second one too."""
     trial = _Trial(credentials, sender, clock)
     try:
         return trial.bedrock() if credentials.provider == _BEDROCK else trial.by_call(call_of(credentials.provider))
@@ -51,7 +49,6 @@ class _Trial:
         self._latency_ms: float | None = None
 
     def by_call(self, call: Call) -> ConnectionOutcome:
-        """Returns the outcome of the call that `CALLS` describes. Raises NoAnswerError, ProviderError."""
         credentials, token = self._credentials, ""
         if needs_token(credentials):
             token = fetch_token(credentials, allow_private=self._sender.allow_private).value
@@ -63,7 +60,6 @@ class _Trial:
         return self.refused(error, answer.body)
 
     def bedrock(self) -> ConnectionOutcome:
-        """Returns the outcome of Bedrock's call through boto3. Raises NoAnswerError, ProviderError."""
         check_bedrock(self._credentials, send=self._send)
         return self.outcome(Reason.OK, "list the models")
 
@@ -71,14 +67,11 @@ class _Trial:
         return self.outcome(reason_of(error, body), error.message)
 
     def outcome(self, reason: Reason, text: str) -> ConnectionOutcome:
-        """Returns the outcome with its sentence and the duration. `text` is the error text of the provider or the
-        network, or the description of the successful call."""
         text = without_secrets(text, self._secrets)[:_DETAIL_LENGTH].strip()
         return ConnectionOutcome(reason is Reason.OK, reason, explanation(reason, text), self._status, self._latency_ms)
 
     def _outcome_of(self, call: Call, answer: HttpAnswer) -> ConnectionOutcome:
-        """Returns the outcome behind an HTTP answer. A status of 200 is not enough: a login page, another service and a
-        proxy send it as well."""
+        """A status of 200 is not enough: a login page, another service and a proxy send it as well."""
         try:
             decoded: Any = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
 """The circuit breaker of one target. It has no clock, no random numbers and no I/O of its own.
 
-A circuit opens when half of at least five outcomes within 30 seconds failed. It stays open for 5 seconds, twice as long
-each time it opens again without a success in between, up to a minute, and then lets one request try. A provider that
+A circuit opens when half of at least five outcomes within 30 seconds failed. It stays open for 5 seconds, doubling up
+to a minute each time it opens again without a success in between, and then lets one request probe. A provider that
 sends a Retry-After gets no request until then.
 """
 
@@ -34,8 +34,8 @@ _CELL_SECONDS = 5.0
 
 class CircuitRecord(NamedTuple):
     """The state of a circuit that workers exchange. The record with the greater `version` wins; the version grows with
-    every change, like a clock in ms. `trips` counts how often the circuit has opened since it was last closed, 0 when
-    it is closed. Times are Unix seconds."""
+    every change, like a clock in ms. `trips` counts the openings since the circuit was last closed, 0 when it is
+    closed. Times are Unix seconds."""
 
     version: int
     trips: int
@@ -55,8 +55,8 @@ CLOSED = CircuitRecord(version=0, trips=0, opened_at=0.0, open_until=0.0)
 
 
 class Circuit:
-    """The state machine of one circuit. Methods that take an outcome return True when the circuit changed, which has to
-    be announced to the other workers."""
+    """Methods that take an outcome return True if the circuit changed, which must then be announced to the other
+    workers."""
 
     __slots__ = ("_cells", "_own", "record")
 
@@ -75,8 +75,7 @@ class Circuit:
         return CircuitState.OPEN if now < self.record.open_until else CircuitState.HALF_OPEN
 
     def note_success(self, now: float, *, started: float) -> bool:
-        """Counts a success. A success of a request that was sent before the circuit opened proves nothing; a later one
-        closes the circuit."""
+        """A success of a request sent before the circuit opened proves nothing; a later one closes the circuit."""
         if self.closed:
             self._count_own(now, 1, 0)
             return False
@@ -86,15 +85,13 @@ class Circuit:
         return True
 
     def note_successes(self, now: float, count: int) -> None:
-        """Counts successes that came while the circuit was closed."""
         if self.closed:
             self._count_own(now, count, 0)
 
     def note_failure(
         self, now: float, kind: FailureKind, *, started: float, draw: float, retry_after: float | None = None
     ) -> bool:
-        """Counts a failure. `draw` is a random number from 0 to 1 that varies the time for which the circuit stays
-        open."""
+        """`draw` is a random number from 0 to 1 that varies how long the circuit stays open."""
         if kind not in COUNTED:
             return False
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
@@ -108,20 +105,16 @@ class Circuit:
         return True
 
     def note_others(self, now: float, seen: Outcomes, *, draw: float) -> bool:
-        """Adds another worker's outcomes as if they were this worker's, unless they are older than the circuit's last
-        change."""
         if not self.closed or seen.since * 1000 < self.record.version:
             return False
         self._count(now, seen.outcomes, seen.failures)
         return seen.failures > 0 and self._open_if_due(now, draw)
 
     def take_own(self) -> Outcomes | None:
-        """Returns the outcomes that this worker counted since the last call and the circuit's last change."""
         taken, self._own = self._own, None
         return taken
 
     def adopt(self, record: CircuitRecord) -> bool:
-        """Takes over another worker's record if it is later than this worker's own."""
         if record <= self.record:
             return False
         self.record = record

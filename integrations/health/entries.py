@@ -1,14 +1,13 @@
-"""The targets that a worker watches, up to a maximum; the one that was used least recently makes room for a new one."""
-
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from integrations.health.circuit import Circuit
 from integrations.health.histogram import bucket_of
 from integrations.health.summary import summarize
-from integrations.health.targets import UNKNOWN, CircuitState, Target
+from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
 from integrations.health.window import OUTCOMES, SLICE_SECONDS, WINDOW_SECONDS, Window
 
 # Clients choose the names of models, so their number is bounded. With all windows full the entries take some 40 MB.
@@ -24,38 +23,24 @@ _PENDING_SECONDS = 0.5
 _MAX_PENDING = 256
 
 
+@dataclass(slots=True, eq=False)
 class Entry:
-    """A watched target. `health` has the figures of its window as of the last review; the circuit's state is read
-    separately."""
+    """`health` has the figures as of the last review of its window; the circuit's state is read separately."""
 
-    __slots__ = (
-        "_changed",
-        "_pending",
-        "_pending_since",
-        "circuit",
-        "claimed_until",
-        "health",
-        "noted_at",
-        "reviewed_at",
-        "stale_at",
-        "window",
-    )
-
-    def __init__(self) -> None:
-        self.window = Window()
-        self.circuit = Circuit()
-        self.health = UNKNOWN
-        self.noted_at = 0.0
-        self.reviewed_at = 0.0
-        self.stale_at = 0.0
-        self.claimed_until = 0.0
-        self._changed = False
-        self._pending: list[float] = []
-        self._pending_since = 0.0
+    window: Window = field(default_factory=Window)
+    circuit: Circuit = field(default_factory=Circuit)
+    health: TargetHealth = UNKNOWN
+    noted_at: float = 0.0
+    reviewed_at: float = 0.0
+    stale_at: float = 0.0
+    claimed_until: float = 0.0
+    _changed: bool = False
+    _pending: list[float] = field(default_factory=list)
+    _pending_since: float = 0.0
 
     def add_pending(self, now: float, latency_ms: float) -> bool:
-        """Notes a success under a closed circuit for later counting, so that no request waits for it. Returns whether
-        it is the first of those that wait."""
+        """Notes a success under a closed circuit for later counting, so that no request waits for it. Returns True for
+        the first of those that wait."""
         pending = self._pending
         if pending and (now - self._pending_since > _PENDING_SECONDS or len(pending) >= _MAX_PENDING):
             self.count_pending()
@@ -67,7 +52,6 @@ class Entry:
         return True
 
     def count_pending(self) -> None:
-        """Adds the successes that were kept back to the window and the circuit."""
         pending, since = self._pending, self._pending_since
         if not pending:
             return
@@ -84,7 +68,6 @@ class Entry:
         self.stale_at = now - now % SLICE_SECONDS + SLICE_SECONDS
 
     def touch(self, now: float) -> None:
-        """Marks the figures as stale after an outcome was counted."""
         self.noted_at = now
         if not self._changed:
             self._changed = True
@@ -113,7 +96,6 @@ class Entries:
         return self._entries.get(target)
 
     def use(self, target: Target) -> Entry | None:
-        """Returns the target's entry and marks it as used, so that it stays longer."""
         entry = self._entries.get(target)
         if entry is not None:
             self._entries.move_to_end(target)

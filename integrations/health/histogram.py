@@ -1,4 +1,5 @@
 """Latencies as counts in log-spaced buckets: a latency that is read back differs from the measured one by at most 5 %.
+
 The bounds are those of DDSketch (https://arxiv.org/abs/1908.10693, section 2.1): bucket i holds the values above
 `growth ** (i - 1)` and up to `growth ** i`, and represents the one value with the smallest relative distance to both.
 """
@@ -20,8 +21,7 @@ _VALUES = tuple(MIN_MS * 2 * _GROWTH**bucket / (_GROWTH + 1) for bucket in range
 
 
 def bucket_of(latency_ms: float) -> int:
-    """Returns the bucket of a latency. Latencies from 0.1 ms to one hour have buckets of their own; a latency outside
-    counts in the nearest one."""
+    """Latencies from 0.1 ms to one hour have buckets of their own; a latency outside counts in the nearest one."""
     if latency_ms >= MAX_MS:
         return LAST_BUCKET
     # The comparison is negated so that NaN takes the first branch too.

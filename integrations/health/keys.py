@@ -1,6 +1,8 @@
-"""The Redis keys of health. The braces keep one integration's keys on one node of a cluster. A slice is a hash of the
-fields of `window`, `models` is a sorted set of the models with outcomes, scored by slice, and a circuit is a packed
-CircuitRecord. Every key expires."""
+"""The Redis keys of health. The braces keep one integration's keys on one node of a cluster.
+
+A slice is a hash of the fields of `window`, `models` is a sorted set of the models with outcomes, scored by slice, and
+a circuit is a packed CircuitRecord. Every key expires.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,6 @@ def slice_key(integration_id: int, model: str, number: int) -> str:
 
 
 def minute_key(integration_id: int, minute: int) -> str:
-    """Returns the key of what a deployment used in a minute, counted from 1970."""
     return f"{{health:{integration_id}}}:minute:{minute}"
 
 
@@ -29,6 +30,5 @@ def circuit_key(integration_id: int, model: str) -> str:
 
 
 def probe_key(target: Target, version: int) -> str:
-    """Returns the key of a probe's claim. Every opening of a circuit has a key of its own, so that a claim ends with
-    it."""
+    """Every opening of a circuit has its own key for the probe's claim, so that the claim ends with it."""
     return f"{{health:{target.integration_id}}}:probe:{version}:{target.model}"

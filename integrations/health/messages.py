@@ -1,5 +1,3 @@
-"""The messages between workers and the values that they leave in Redis, as bytes."""
-
 from __future__ import annotations
 
 import logging
@@ -15,8 +13,6 @@ logger = logging.getLogger("integrations.health")
 
 
 class SliceCounts(msgspec.Struct, frozen=True, array_like=True):
-    """The counts of one slice of a target by field. On the channel they are the sums of all workers."""
-
     target: Target
     number: int
     counts: Counts
@@ -33,8 +29,6 @@ class OutcomesSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HealthMessage(msgspec.Struct, frozen=True, array_like=True):
-    """A message on the channel. `sender` is the worker that sent it and ignores it when it comes back."""
-
     sender: str
     slices: list[SliceCounts] = []
     outcomes: list[OutcomesSeen] = []
@@ -51,7 +45,6 @@ def encode_message(message: HealthMessage) -> bytes:
 
 
 def decode_message(data: bytes) -> HealthMessage:
-    """Returns the decoded message. Raises msgspec.DecodeError."""
     return _messages.decode(data)
 
 
@@ -69,5 +62,4 @@ def decode_record(data: bytes) -> CircuitRecord | None:
 
 
 def decode_counts(found: Mapping[bytes, bytes]) -> Counts:
-    """Returns the counts in a hash as Redis returns it."""
     return {int(field): int(count) for field, count in found.items()}

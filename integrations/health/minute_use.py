@@ -1,7 +1,7 @@
 """The requests and tokens that each deployment got in this minute from all workers, against the vendor's own limits.
 
-A worker counts in memory and adds its counts to Redis several times a second, so that selection waits for nothing. What
-other workers did within that time is missing, and the vendor's own refusal is what is left then.
+A worker counts in memory and adds its counts to Redis several times a second, so that selection waits for nothing. It
+misses what other workers did within that time; then the vendor refuses.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _REQUESTS, _TOKENS = "requests", "tokens"
 
 @dataclass(slots=True)
 class _Count:
-    """The use of one deployment in a minute. `unsent` is the part that this worker has not yet added to Redis."""
-
     minute: int
     requests: int = 0
     tokens: int = 0
@@ -35,8 +33,8 @@ class _Count:
 
 
 class MinuteUse:
-    """The use that one web worker knows of. `clock` returns Unix seconds. Without `follow`, and while Redis does not
-    answer, it holds this worker's own only."""
+    """`clock` returns Unix seconds. Without `follow`, and while Redis does not answer, it has only this worker's own
+    use."""
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float]) -> None:
         self._redis = background_client(redis_url, connect_seconds=ANSWER_SECONDS)
@@ -54,14 +52,12 @@ class MinuteUse:
         self._changed.set()
 
     def is_used_up(self, integration_id: int, *, rpm: int | None, tpm: int | None) -> bool:
-        """Returns True when one of the limits of this minute is reached; None is no limit."""
         count = self._counts.get(integration_id)
         if count is None or count.minute != int(self._clock() // 60):
             return False
         return (rpm is not None and count.requests >= rpm) or (tpm is not None and count.tokens >= tpm)
 
     async def follow(self) -> None:
-        """Runs as long as the worker: adds this worker's counts to those of the others and reads the sums."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(SYNC_SECONDS)
@@ -69,7 +65,6 @@ class MinuteUse:
             await self.sync()
 
     async def sync(self) -> None:
-        """Adds what is unsent and reads the sums. While Redis does not answer, the counts stay this worker's own."""
         unsent = {
             number: count for number, count in self._counts.items() if count.unsent_requests or count.unsent_tokens
         }

@@ -1,6 +1,3 @@
-"""The health of all targets in the memory of one web worker. Reading and noting need no I/O; `sync` exchanges
-updates with the other workers."""
-
 from __future__ import annotations
 
 import asyncio
@@ -27,9 +24,8 @@ PROBE_SECONDS = 15.0
 
 
 class HealthMonitor:
-    """The health that one web worker knows, used within its event loop only. `clock` returns Unix seconds, `draw` a
-    random number from 0 to 1. Without `sync.run`, and while Redis does not answer, it holds this worker's own outcomes
-    only."""
+    """Used within one event loop only. `clock` returns Unix seconds, `draw` a random number from 0 to 1. Without
+    `sync.run`, and while Redis does not answer, it has only this worker's own outcomes."""
 
     def __init__(
         self,
@@ -48,11 +44,9 @@ class HealthMonitor:
 
     @property
     def watched(self) -> int:
-        """Returns the number of targets in memory."""
         return len(self._entries)
 
     def circuits(self, limit: int) -> list[tuple[Target, CircuitState]]:
-        """Returns at most `limit` of the circuits that are not closed, by target."""
         now = self.clock()
         entries = ((target, self._entries.get(target)) for target in self._entries)
         return [
@@ -63,7 +57,6 @@ class HealthMonitor:
 
     @property
     def connected(self) -> bool:
-        """Returns True while this worker and the others exchange updates over Redis."""
         return self.sync.connected
 
     def health_of(self, target: Target) -> TargetHealth:
@@ -80,15 +73,13 @@ class HealthMonitor:
         return replace(entry.health, circuit=entry.circuit.state(now))
 
     def open_seconds(self, target: Target) -> float | None:
-        """Returns the seconds for which the circuit stays open, None when it is not open."""
         entry = self._entries.get(target)
         if entry is None or entry.circuit.state(self.clock()) is not CircuitState.OPEN:
             return None
         return max(entry.circuit.record.open_until - self.clock(), 0.0)
 
     def note_success(self, target: Target, latency_ms: float) -> None:
-        """Counts a success. `latency_ms` is the time to the first output of a stream, or to the end of a whole
-        answer."""
+        """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
         now = self.clock()
         known = self._entries.use(target)
         if known is not None and known.circuit.closed:
@@ -121,10 +112,10 @@ class HealthMonitor:
             self._announce(target, entry)
 
     async def claim_probe(self, target: Target) -> bool:
-        """Returns True when the caller may probe a target whose circuit is half open: one caller over all workers at a
+        """Returns True if the caller may probe a target whose circuit is half open: one caller over all workers at a
         time.
 
-        Waits for Redis, but no longer than a tenth of a second; without it every worker has a probe of its own.
+        Waits for Redis a tenth of a second at most; without it every worker has a probe of its own.
         """
         entry = self._entries.get(target)
         if entry is None or entry.circuit.closed:
@@ -151,7 +142,6 @@ class HealthMonitor:
             self.sync.release(target, entry.circuit.record.version)
 
     async def close(self) -> None:
-        """Closes the connections to Redis; called after `sync.run` and `use.follow` were cancelled."""
         await self.sync.close()
         await self.use.close()
 

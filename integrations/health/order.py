@@ -1,5 +1,4 @@
-"""The order in which targets are tried, by their health. The functions are pure: the caller brings the health and a
-random number."""
+"""The order in which targets are tried, by their health. Pure: the caller brings the health and a random number."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -
     """Orders targets for `sort: latency`: warm targets by median, then cold ones, then the degraded, then those with an
     open circuit.
 
-    On PROBE_SHARE of the requests one of the cold targets goes first, each as often as the others. `draw` is from 0
-    up to, but not including, 1. A half-open circuit counts as cold: it is tried as one is. Ties keep the given order.
+    On PROBE_SHARE of the requests one of the cold targets goes first, each equally often. `draw` is in [0, 1). A
+    half-open circuit counts as cold. Ties keep the given order.
     """
     known = [(target, health(target)) for target in targets]
     ordered = [target for target, _ in sorted(known, key=lambda pair: _by_latency(pair[1]))]
@@ -37,12 +36,12 @@ def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -
 
 
 def order_by_health(targets: Sequence[Target], health: HealthOf) -> list[Target]:
-    """Orders targets where the client asks for no order: open circuits last, the degraded before them, else by coarse
-    bands of latency.
+    """Orders targets for clients that ask for no order: by coarse bands of latency, then the degraded, then open
+    circuits.
 
-    A band is a doubling of the best median among `targets`, and a target without enough samples is in the best band, so
-    that small differences never move traffic. A half-open circuit stays in its place: that is where its probe comes
-    from. Ties keep the given order.
+    A band is a doubling of the best median among `targets`, so that small differences never move traffic. A target
+    without enough samples is in the best band. A half-open circuit stays in its place, where it gets its probe. Ties
+    keep the given order.
     """
     known = [(target, health(target)) for target in targets]
     medians = [max(found.p50_ms, NEGLIGIBLE_MS) for _, found in known if _is_warm(found) and found.p50_ms is not None]

@@ -1,5 +1,3 @@
-"""The live figures that the management API shows, read from Redis without a worker's memory."""
-
 from __future__ import annotations
 
 import logging
@@ -47,8 +45,8 @@ class ModelHealth:
 
 @dataclass(frozen=True, slots=True)
 class ProviderHealth:
-    """The health of one provider, or of one of several deployments there. `health` has the figures over all of its
-    models together; its field `circuit` has no meaning."""
+    """The health of a provider, or of one of several deployments there. `health` covers all of its models together; its
+    `circuit` has no meaning."""
 
     provider: str
     status: HealthStatus
@@ -59,7 +57,7 @@ class ProviderHealth:
 
 def project_health(project_id: UUID, *, now: float | None = None) -> list[ProviderHealth]:
     """Returns one row for each usable integration of the project, by provider and name, also without samples. `now` is
-    in Unix seconds. Raises HealthUnavailableError when Redis does not answer."""
+    in Unix seconds. Raises HealthUnavailableError if Redis does not answer."""
     at = time.time() if now is None else now
     integrations = {one.credentials.integration_id: one for one in read_deployments(project_id)[0]}
     try:
@@ -75,7 +73,6 @@ _Models = dict[str, tuple[Counts, CircuitState]]
 
 
 def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
-    """Returns, by integration, the windows and the circuits of its models."""
     numbers = current_slices(now)
     client = shared_client(settings.REDIS_URL, seconds=_ANSWER_SECONDS)
     with client.pipeline(transaction=False) as batch:
@@ -98,8 +95,8 @@ def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
 
 
 def _may_show(integration_id: int, model: str) -> bool:
-    """Returns True when the project may see the model. All projects share the sandbox, so a model name that the sandbox
-    does not know is hidden: some client, perhaps of another project, made it up."""
+    """All projects share the sandbox, so a model name that it does not know is hidden: a client, perhaps of another
+    project, made it up."""
     return integration_id != _SANDBOX_ID or model in BEHAVIOURS
 
 
@@ -129,14 +126,14 @@ def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:
 
 
 def _is_failing(health: TargetHealth) -> bool:
-    """Returns True when the share of errors is too large. Routing asks for ten outcomes before it moves traffic away;
-    what is shown is not healthy as soon as half of the calls failed, however few they were."""
+    """Routing needs ten outcomes before it moves traffic away; what is shown is unhealthy once half of the calls
+    failed, however few."""
     return health.degraded or (health.outcomes > 0 and health.error_share >= SHARE_TO_OPEN)
 
 
 def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> HealthStatus:
-    """Returns the provider's status: down when the circuits of all its models are open; degraded when one is open, when
-    none is healthy, or when the share of errors is too large."""
+    """Down if the circuits of all models are open; degraded if one is open, none is healthy, or the error share is too
+    large."""
     states = [row.status for row in rows]
     if states and all(status is HealthStatus.DOWN for status in states):
         return HealthStatus.DOWN

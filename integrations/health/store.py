@@ -1,5 +1,3 @@
-"""Health in Redis, for a web worker. Methods raise what REDIS_ERRORS has when Redis does not answer in time."""
-
 from __future__ import annotations
 
 import asyncio
@@ -39,16 +37,12 @@ _MODELS_EXPIRY_SECONDS = ceil(_SLICE_EXPIRY_SECONDS + MAX_RETRY_AFTER)
 
 @dataclass(frozen=True, slots=True)
 class StoredHealth:
-    """The health of one target as stored in Redis."""
-
     slices: dict[int, Counts]
     circuit: CircuitRecord | None
 
 
 @dataclass(slots=True)
 class Update:
-    """The updates that one worker has to send. `first` holds the slices that it has not written to before."""
-
     slices: list[SliceCounts] = field(default_factory=list)
     outcomes: list[OutcomesSeen] = field(default_factory=list)
     circuits: list[CircuitChange] = field(default_factory=list)
@@ -77,7 +71,6 @@ class HealthStore:
         await self._listener.aclose()
 
     async def write(self, update: Update, now: float) -> list[SliceCounts]:
-        """Adds the counts and the changed circuits, which are then announced. Returns the sums of all workers."""
         async with self._redis.pipeline(transaction=False) as batch:
             self._add_circuits(batch, update.circuits, now)
             for key in update.released:
@@ -98,7 +91,6 @@ class HealthStore:
         return _sums(update.slices, replies[before:behind])
 
     async def publish(self, slices: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
-        """Publishes sums and outcomes to all workers. Returns the number of workers that listen, this one included."""
         return await self._publish(HealthMessage(self._sender, slices, outcomes))
 
     async def _publish(self, message: HealthMessage) -> int:
@@ -125,8 +117,8 @@ class HealthStore:
 
     @asynccontextmanager
     async def messages(self) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
-        """Subscribes to the channel, and yields what waits for the next message. Those that are published after the
-        block was entered are received."""
+        """Subscribes to the channel, and yields a function that waits for the next message. No message published inside
+        the block is missed."""
         async with subscription(self._listener, CHANNEL, seconds=ANSWER_SECONDS) as channel:
             yield lambda: next_message(channel, seconds=ANSWER_SECONDS)
 
@@ -137,8 +129,6 @@ class HealthStore:
             self._list_model(batch, target, slice_of(max(record.open_until, now)))
 
     def _set_expiries(self, batch: Pipeline, update: Update, now: float) -> None:
-        """Sets the expiry of slices that are written for the first time, and removes models without recent outcomes
-        from the list of models."""
         for integration_id in {target.integration_id for target, _ in update.first}:
             batch.zremrangebyscore(models_key(integration_id), "-inf", slice_of(now) - SLICES)
         for item in update.slices:

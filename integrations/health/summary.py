@@ -1,5 +1,3 @@
-"""Turns the counts of a window into the figures that selection and the management API use."""
-
 from __future__ import annotations
 
 from integrations.health.histogram import quantiles
@@ -13,8 +11,7 @@ _SHARES = (0.5, 0.95, 0.99)
 
 
 def summarize(counts: Counts, circuit: CircuitState) -> TargetHealth:
-    """Returns the figures. A target is degraded with at least 10 % failures among at least 10 outcomes; latency never
-    makes it degraded."""
+    """A target is degraded with at least 10 % failures among at least 10 outcomes, whatever its latency."""
     outcomes, failures = counts.get(OUTCOMES, 0), counts.get(FAILURES, 0)
     buckets = {field: count for field, count in counts.items() if field >= 0}
     p50, p95, p99 = quantiles(buckets, _SHARES) if buckets else (None, None, None)

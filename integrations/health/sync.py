@@ -2,7 +2,7 @@
 
 A worker adds its counts to those in Redis, which answers with the sums of all workers; the worker publishes these sums
 on a channel. A message that arrives twice or out of order changes nothing (see `Window`). A worker without new counts
-sends nothing, and after a start or a gap it reads the health of a target from Redis when it is first asked for it.
+sends nothing. After a start or a gap it reads a target's health from Redis when it is first asked for it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ _FINAL_SEND_SECONDS = 0.5
 
 
 class HealthSync:
-    """The queues and the connection by which one worker exchanges health, used within one event loop. Methods that are
-    no coroutines only add to the queues."""
-
     def __init__(
         self,
         store: HealthStore,
@@ -79,12 +76,11 @@ class HealthSync:
 
     @property
     def pending(self) -> bool:
-        """Returns True while this worker holds updates that it has not sent to the others."""
         return bool(self._counted or self._to_load or self._circuits or self._unannounced or self._released)
 
     def entry(self, target: Target, now: float) -> Entry:
-        """Returns what is known of the target. An unknown target is fetched soon, unless this worker has listened long
-        enough to have received every update about it."""
+        """Fetches an unknown target soon, unless this worker has listened long enough to have received every update
+        about it."""
         entry = self._entries.use(target)
         if entry is None:
             entry = self._entries.add(target, now)
@@ -94,7 +90,6 @@ class HealthSync:
         return entry
 
     def knows_all(self, now: float) -> bool:
-        """Returns True when this worker has listened for a whole window, so that it has received every update in it."""
         return self._subscribed_since is not None and now - self._subscribed_since > WINDOW_SECONDS + SLICE_SECONDS
 
     def note_counted(self, target: Target) -> None:
@@ -106,13 +101,12 @@ class HealthSync:
         self._wake()
 
     def release(self, target: Target, version: int) -> None:
-        """Gives back a claim whose probe proved nothing."""
         if self._connected:
             self._released.append(probe_key(target, version))
             self._wake()
 
     async def claim(self, target: Target, version: int, seconds: float) -> bool:
-        """Returns True when this worker may probe. While Redis does not answer every worker may probe."""
+        """Returns True if this worker may probe. While Redis does not answer every worker may."""
         if not self._connected:
             return True
         try:
@@ -124,7 +118,6 @@ class HealthSync:
             return True
 
     async def run(self) -> None:
-        """Exchanges updates until it is cancelled."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -138,7 +131,6 @@ class HealthSync:
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        """Sends the updates that are still queued, if that is possible within the time limit."""
         if self.pending and not self._away:
             with suppress(*REDIS_ERRORS):
                 async with asyncio.timeout(_FINAL_SEND_SECONDS):
@@ -216,7 +208,6 @@ class HealthSync:
                 self._unannounced.pop(target, None)
 
     async def _send_all(self) -> None:
-        """Sends all updates that are queued now; those that are queued meanwhile wait for the next call."""
         due = INTERVAL_SECONDS
         waiting = list(self._counted)
         for at in range(0, max(len(waiting), 1), _TARGETS_AT_ONCE):
@@ -229,8 +220,6 @@ class HealthSync:
         self._interval = min(due, _MAX_INTERVAL_SECONDS)
 
     async def _send(self, update: Update) -> tuple[int, int]:
-        """Writes the update and publishes the sums. Returns the number of workers that received it and of counted
-        slices in it."""
         for item in update.slices:
             self._queue(self._unannounced, item.target)
         sums = await self._store.write(update, self._clock())
@@ -243,7 +232,6 @@ class HealthSync:
         return await self._publish(sums, update.outcomes), len(sums)
 
     async def _publish(self, sums: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
-        """Publishes the sums and outcomes. Returns the number of workers that received them."""
         subscribers = await self._store.publish(sums, outcomes) if sums or outcomes else 0
         for item in sums:
             self._unannounced.pop(item.target, None)
@@ -300,8 +288,6 @@ class HealthSync:
                 entry.touch(now)
 
     def _queue(self, queue: dict[Target, None], target: Target) -> None:
-        """Adds the target to a queue, which is as bounded as the watched targets; a target that falls out of a queue is
-        queued again with its next outcome."""
         if len(queue) >= self._entries.max_targets and target not in queue:
             del queue[next(iter(queue))]
         queue[target] = None
@@ -324,9 +310,8 @@ class HealthSync:
 
 
 async def _until_one_ends(*work: Coroutine[object, object, None]) -> None:
-    """Runs the coroutines until one of them ends, then cancels the others and raises its exception. It is no task
-    group, since a task group whose tasks fail while it is itself cancelled raises their errors instead of the
-    cancellation."""
+    """Cancels the others when one ends, and raises its exception. A task group would not do: if its tasks fail while it
+    is cancelled, it raises their errors instead of the cancellation."""
     tasks = [asyncio.create_task(one) for one in work]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,5 +1,3 @@
-"""The names of the targets whose health is watched, and the facts that are known about each."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,8 +6,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """An upstream whose health is watched: a model at one project's integration. Integration 0 is the implicit
-    sandbox."""
+    """A model at one project's integration. Integration 0 is the implicit sandbox."""
 
     integration_id: int
     provider: str
@@ -24,9 +21,9 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TargetHealth:
-    """The figures of a target over the last five minutes. Latencies are None while there is no sample. `samples` counts
-    the latencies, `error_share` is the share of failures among all `outcomes`, 0 to 1. A failure has no latency unless
-    it was a time-out, so `samples` can be 0 where every call failed."""
+    """The figures of a target over the last five minutes. Latencies are None without a sample. `samples` counts the
+    latencies; `error_share` is the share of failures among all `outcomes`, 0 to 1. A failure has no latency unless it
+    was a time-out, so `samples` can be 0 if every call failed."""
 
     circuit: CircuitState
     samples: int

@@ -1,5 +1,3 @@
-"""The counts of one target over the last five minutes, in slices of 30 seconds."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -17,8 +15,6 @@ Counts = dict[int, int]
 
 
 def slice_of(now: float) -> int:
-    """Returns the number of the slice. Slices are numbered from the Unix epoch, so that a number means the same slice
-    in all workers."""
     return floor(now / SLICE_SECONDS)
 
 
@@ -36,10 +32,10 @@ def total(slices: Iterable[Mapping[int, int]]) -> Counts:
 
 
 class Window:
-    """The slices of a target, in which this worker's counts and those of the others are merged.
+    """The slices of a target, which merge this worker's counts and those of the others.
 
-    Counts only grow, and Redis answers every increment with the new count of all workers together. So the larger of two
-    figures for the same field is the later one, and merging may happen in any order and more than once.
+    Counts only grow, and Redis answers every increment with the new count of all workers. So the larger of two figures
+    for a field is the later one, and merging may happen in any order and more than once.
     """
 
     __slots__ = ("_known", "_unsent")
@@ -62,7 +58,6 @@ class Window:
         return total((*self._known.values(), *self._unsent.values()))
 
     def take_unsent(self, now: float) -> dict[int, Counts]:
-        """Returns, by slice, the counts that this worker added since the last call; they stay part of the totals."""
         self._forget(now)
         taken, self._unsent = self._unsent, {}
         for number, counts in taken.items():
@@ -70,7 +65,6 @@ class Window:
         return taken
 
     def merge(self, number: int, shared: Mapping[int, int]) -> bool:
-        """Takes over the counts of all workers; returns whether any of them was new."""
         known = self._known.setdefault(number, {})
         later = {field: count for field, count in shared.items() if count > known.get(field, 0)}
         known.update(later)

@@ -1,5 +1,3 @@
-"""The shared part of the commands that build a shipped data file from the two catalogs."""
-
 from __future__ import annotations
 
 import json
@@ -12,9 +10,6 @@ from integrations.pricing.entries import CatalogError
 
 
 class CatalogCommand(BaseCommand):
-    """The base of a command that writes a shipped data file. `build` makes the file's text from the decoded catalogs
-    and raises CatalogError; `output` is the file's path."""
-
     requires_system_checks = []
     build: ClassVar[staticmethod[[Any, Any], str]]
     output: ClassVar[Path]

@@ -1,5 +1,3 @@
-"""Fetches files that requests name by address."""
-
 from __future__ import annotations
 
 from integrations.media.fetcher import MediaFetcher as MediaFetcher

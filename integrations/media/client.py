@@ -1,10 +1,7 @@
-"""Sends the GET requests for files, over connections to public addresses only."""
-
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +10,7 @@ import aiohttp
 from integrations.media.target import Target
 from integrations.transport.addresses import PrivateAddressError, is_plainly_private
 from integrations.transport.proxies import ProxyFor
-from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, any_address, only_public
+from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, any_address, blocking_lookup, only_public
 from integrations.transport.tls import client_context
 
 _THREADS = 4
@@ -23,30 +20,20 @@ _HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "promp
 
 
 class OwnLookup:
-    """Resolves the names that clients choose, in threads of its own. A name server that never answers blocks a thread
-    for long, and in the event loop's few default threads it would delay every new connection to a provider."""
+    """Resolves names that clients choose in threads of its own: a name server that never answers blocks a thread for
+    long, and in the event loop's few default threads it would delay every new connection to a provider."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="media-names")
 
     async def __call__(self, host: str, port: int) -> list[str]:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host, port)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, blocking_lookup, host, port)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _addresses(host: str, port: int) -> list[str]:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
-        raise OSError(f"{host} is not a host name") from error
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
 class MediaClient:
-    """An HTTP client for files, bound to the event loop that it is made on. A connection serves one file."""
-
     def __init__(
         self, *, allow_private: bool, proxy_for: ProxyFor, tls: ssl.SSLContext | None, lookup: Lookup | None
     ) -> None:
@@ -66,8 +53,6 @@ class MediaClient:
         )
 
     async def get(self, target: Target) -> aiohttp.ClientResponse:
-        """Returns the response when its head has arrived; the caller closes it. Raises PrivateAddressError,
-        aiohttp.ClientError, OSError."""
         return await self._session.get(
             target.url, headers=_HEADERS, allow_redirects=False, proxy=await self._way_to(target)
         )
@@ -77,8 +62,6 @@ class MediaClient:
         self._own_lookup.close()
 
     async def _way_to(self, target: Target) -> str | None:
-        """Returns the proxy for the address, None without one. The proxy resolves the name itself, so that the check of
-        the name here is only a second one."""
         origin = target.origin
         if not self._allow_private and is_plainly_private(origin.host):
             raise PrivateAddressError(origin.host)

@@ -1,7 +1,7 @@
 """Fetches the files that a request names by address, for providers that take bytes only.
 
-Whoever may send a request chooses the addresses, so nothing here trusts them: only public addresses are connected to,
-each redirect is checked like the first address, sizes and times are bounded, and no server decides what a file is.
+Anyone who may send a request chooses the addresses, so nothing here trusts them: only public addresses are connected
+to, each redirect is checked like the first address, sizes and times are bounded, and no server decides what a file is.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ logger = logging.getLogger("integrations.media")
 
 @dataclass(frozen=True, slots=True)
 class MediaLimits:
-    """The limits of fetching. `max_bytes` bounds a file, `request_bytes` all files of a request together, `seconds` the
-    fetch of all of them."""
+    """`max_bytes` bounds a file, `request_bytes` all files of a request together, `seconds` fetching all."""
 
     max_bytes: int
     request_bytes: int
@@ -52,16 +51,14 @@ class MediaLimits:
 
 @dataclass(slots=True)
 class _Batch:
-    """The files of one request: the bytes that they may still have together, and the deadline for all of them."""
-
     bytes_left: int
     deadline: float
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PER_REQUEST))
 
 
 class MediaFetcher:
-    """Fetches files for one worker, bound to the event loop on which it fetches first. No connection is opened before
-    that. The limits are the configured ones and the proxies those of the environment, unless others are passed."""
+    """Bound to the event loop on which it fetches first; no connection is opened before. By default the limits are the
+    configured ones and the proxies those of the environment."""
 
     def __init__(
         self,
@@ -80,8 +77,6 @@ class MediaFetcher:
         self._closed = False
 
     async def fetch(self, urls: Sequence[str]) -> dict[str, Media]:
-        """Returns each address's file. Raises MediaError for the first file that cannot be fetched; the other fetches
-        are cancelled then."""
         targets = {url: target_of(url) for url in urls}
         if len(targets) > MAX_FILES:
             raise MediaError("", f"too many: a request may name {MAX_FILES} files by address")
@@ -169,8 +164,6 @@ class MediaFetcher:
 
 
 def _media_type(data: bytes, declared: str, target: Target) -> str:
-    """Returns the file's media type. Raises MediaError for an unknown kind of file, and for a page of HTML where the
-    address ends like a picture's."""
     name = target.url.path
     found = media_type_of(data, declared=declared, name=name)
     if found is None:
@@ -192,5 +185,4 @@ def _problem(error: Exception) -> str:
 
 
 def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Returns the failure to report among several: one that the client can correct comes before the gateway's own."""
     return next((error for error in failed.exceptions if isinstance(error, MediaError)), failed.exceptions[0])

@@ -1,6 +1,8 @@
-"""The media types of files, detected from their bytes; without I/O. The bytes decide because the type that a server
-declares is often wrong and may be a lie. Only kinds of text look alike; for them the declared type counts, then the
-ending of the name."""
+"""Detects media types from a file's bytes; without I/O.
+
+The declared type is often wrong and may be a lie, so the bytes decide. Only kinds of text look alike; for them the
+declared type counts, then the ending of the name.
+"""
 
 from __future__ import annotations
 
@@ -80,12 +82,10 @@ def media_type_of(data: bytes, *, declared: str = "", name: str = "") -> str | N
 
 
 def promised_by(name: str) -> str | None:
-    """Returns the media type that belongs to the ending of a file's name, None for an unknown ending."""
     return _ENDINGS.guess_type(name, strict=False)[0]
 
 
 def is_text(media_type: str) -> bool:
-    """Returns True for media types whose files are read as text, with or without markup."""
     major, _, minor = media_type.partition("/")
     return major == "text" or (major == "application" and (minor in _TEXTS or minor.endswith(("+json", "+xml"))))
 
@@ -100,7 +100,6 @@ def _riff(data: bytes) -> str | None:
 
 
 def _iso_media(data: bytes) -> str | None:
-    """Returns the media type of MP4 and related formats by their major brand (ISO/IEC 14496-12)."""
     return _BRANDS.get(data[8:12], "video/mp4") if data[4:8] == b"ftyp" else None
 
 
@@ -117,7 +116,7 @@ def _ogg(data: bytes) -> str | None:
 
 
 def _mpeg_audio(data: bytes) -> str | None:
-    """Returns the media type of MPEG audio, by the sync word of a frame (eleven ones), its version and its layer."""
+    """Tells MPEG audio by the sync word of a frame (eleven ones), its version and its layer."""
     if len(data) < 4 or data[0] != 0xFF or data[1] & 0xE0 != 0xE0:
         return None
     if data[1] & 0xF6 == 0xF0:
@@ -131,8 +130,7 @@ def _aiff(data: bytes) -> str | None:
 
 
 def _bmp(data: bytes) -> str | None:
-    """Returns the media type of a BMP image. `BM` alone may begin a text, so the size of the header that follows is
-    checked, which has few values."""
+    """Also checks the size of the header, which has few values: `BM` alone may begin a text."""
     is_bitmap = data.startswith(b"BM") and data[14:18] in {
         bytes((size, 0, 0, 0)) for size in (12, 40, 52, 56, 108, 124)
     }
@@ -140,8 +138,7 @@ def _bmp(data: bytes) -> str | None:
 
 
 def _pdf(data: bytes) -> str | None:
-    """Returns the media type of a PDF, whose header readers accept anywhere in the first kilobyte (ISO 32000, annex
-    H)."""
+    """Readers accept the header of a PDF anywhere in the first kilobyte (ISO 32000, annex H)."""
     return "application/pdf" if b"%PDF-" in data[:1024] else None
 
 

@@ -1,5 +1,3 @@
-"""The address that a file is fetched from: the client's, or one that it redirects to."""
-
 from __future__ import annotations
 
 import re
@@ -20,8 +18,7 @@ _HOST = re.compile(r"[A-Za-z0-9._:\-]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The address of a file. `host` is the host that the client named, for messages; `url` is the address of the next
-    request."""
+    """`host` is the one that the client named, for messages; `url` is the address of the next request."""
 
     url: URL
     host: str
@@ -31,7 +28,6 @@ class Target:
         return Origin(self.url.scheme, self.url.raw_host or "", self.url.port or 0)
 
     def redirected(self, location: str) -> Target:
-        """Returns the target that a redirect leads to. Raises MediaError for an address that may not be followed."""
         try:
             url = _parsed(urljoin(str(self.url), location))
         except ValueError:
@@ -42,8 +38,6 @@ class Target:
 
 
 def target_of(address: str) -> Target:
-    """Returns the target for a client's address. Raises MediaError when it is not an http or https address, or carries
-    credentials."""
     try:
         url = _parsed(address)
     except ValueError:
@@ -53,7 +47,6 @@ def target_of(address: str) -> Target:
 
 
 def _parsed(address: str) -> URL:
-    """Returns the parsed address. Raises ValueError."""
     if len(address) > _MAX_CHARACTERS:
         raise ValueError("too long")
     url = URL(address.strip(), encoded=_CLEAN.match(address.strip()) is not None)

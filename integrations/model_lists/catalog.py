@@ -1,5 +1,5 @@
-"""The models of a provider whose own list is not known: those that the shipped catalogs name, by their names in
-requests. Catalogs also name regions, tiers and other interfaces of a provider; such names cannot be called."""
+"""The models of a provider whose own list is unknown: those that the shipped catalogs name, by their names in requests.
+Catalogs also name regions, tiers and other interfaces of a provider, which cannot be called."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _PROFILES = (
 
 
 def catalog_names(credentials: Credentials, priced: Iterable[str]) -> tuple[str, ...]:
-    """Returns the names in alphabetical order. `priced` are the names at the provider that have a price.
+    """Returns the names in alphabetical order. `priced` are the provider's names that have a price.
 
-    A deployment that the integration names answers whatever model a request names, so that it is the only one."""
+    A deployment that the integration names answers every model name, so it is the only result.
+    """
     if credentials.provider == _SANDBOX:
         return tuple(name for name, behaviour in BEHAVIOURS.items() if behaviour.answers)
     deployment = credentials.extra.get("deployment")
@@ -54,7 +55,6 @@ def _is_name(provider: str, name: str) -> bool:
 
 
 def _in_region(names: set[str], region: str) -> Iterator[str]:
-    """Yields the names that can be called in the region: of a model with inference profiles only these."""
     prefixes = next(found for start, found in _PROFILES if region.startswith(start))
     profiled = {without_region(name) for name in names if without_region(name) != name}
     for name in names:

@@ -1,5 +1,4 @@
-"""Reads a provider's list of models from the provider. The functions block: they are for tasks, never for the event
-loop."""
+"""Reads a provider's list of models. Blocks: for tasks, never for the event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from integrations.model_lists.listed import ListedModel
 from integrations.pricing.entries import MODEL_LENGTH
 from integrations.providers.additions import with_headers
 from integrations.providers.base import Credentials, UpstreamRequest
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import unusable
 from integrations.registry import adapter_for
 from integrations.transport.access_tokens import fetch_token
 
@@ -51,16 +50,16 @@ _CONVERSING_TYPES = frozenset({"chat", "language", "code", "base", "fine-tuned",
 
 
 def parse_list(provider: str, body: bytes) -> tuple[ListedModel, ...]:
-    """Returns the models of an answer, each once. Raises ProviderError when the answer lists none: a login page, a
-    proxy and another service answer with 200 too."""
+    """Returns each model once. Raises ProviderError if the answer lists none: a login page, a proxy and another service
+    answer with 200 too."""
     try:
         decoded: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _unusable(provider, "the list of models is not JSON") from None
+        raise unusable("the list of models is not JSON", provider) from None
     rows = decoded if isinstance(decoded, list) else _rows(decoded)
     found = {model.id: model for row in rows if isinstance(row, dict) and (model := _model(row)) is not None}
     if not found:
-        raise _unusable(provider, "the answer lists no models")
+        raise unusable("the answer lists no models", provider)
     return tuple(found.values())[:MAX_MODELS]
 
 
@@ -90,7 +89,6 @@ def _model(row: Mapping[str, Any]) -> ListedModel | None:
 
 
 def _converses(row: Mapping[str, Any]) -> bool:
-    """Returns False where the row says that the model answers no conversation."""
     methods, endpoints = row.get("supportedGenerationMethods"), row.get("endpoints")
     if isinstance(methods, list):
         return "generateContent" in methods
@@ -114,7 +112,6 @@ def _tokens(row: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 
 def _seconds(value: Any) -> int:
-    """Returns the time in seconds since 1970 of a number or an ISO 8601 text; 0 for anything else."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value).timestamp()
@@ -124,13 +121,8 @@ def _seconds(value: Any) -> int:
     return int(value) if sensible else 0
 
 
-def _unusable(provider: str, problem: str) -> ProviderError:
-    return ProviderError(problem, kind=FailureKind.UNUSABLE, provider=provider, status=200)
-
-
 def fetch_list(credentials: Credentials, sender: Sender) -> tuple[ListedModel, ...]:
-    """Returns the models of one page, which every provider allows to hold all of them. Raises ProviderError and
-    NoAnswerError."""
+    """Requests one page, which every provider allows to hold all models. Raises ProviderError, NoAnswerError."""
 
     def send(request: UpstreamRequest) -> HttpAnswer:
         return sender.send(with_headers(request, credentials))
@@ -140,7 +132,7 @@ def fetch_list(credentials: Credentials, sender: Sender) -> tuple[ListedModel, .
             return tuple(ListedModel(model.id, model.name) for model in list_models(credentials, send=send))
         except (ValueError, TypeError, LookupError, AttributeError):
             # botocore lets these through when an answer is JSON of another shape than AWS's.
-            raise ProviderError("the answer lists no models", kind=FailureKind.UNUSABLE, provider=_BEDROCK) from None
+            raise unusable("the answer lists no models", _BEDROCK) from None
     token = fetch_token(credentials, allow_private=sender.allow_private).value if needs_token(credentials) else ""
     answer = send(build(_CALLS.get(credentials.provider, MODELS), credentials, token))
     if not 200 <= answer.status < 300:

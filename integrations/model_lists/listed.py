@@ -1,14 +1,11 @@
-"""The form in which a provider's list of models is kept."""
-
 from __future__ import annotations
 
 import msgspec
 
 
 class ListedModel(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A model as its provider lists it. `id` is the name in a request to the provider; `created` is in seconds since
-    1970, 0 where the list has no time; the two counts are of tokens. `converses` is False where the list says that the
-    model answers no conversation."""
+    """`id` is the name in a request to the provider; `created` is in seconds since 1970, 0 if the list has no time; the
+    two counts are of tokens. `converses` is False if the list says that the model answers no conversation."""
 
     id: str
     name: str = ""

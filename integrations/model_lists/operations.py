@@ -1,5 +1,5 @@
-"""The operations that a model can be called with, by its name. Lists of models name them for few models, and providers
-keep to the customary words in names."""
+"""The operations that a model can be called with, by its name: lists give them for few models, and providers keep to
+the customary words in names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ _SANDBOX = "sandbox"
 
 
 def operations_of(provider: str, listed: ListedModel) -> tuple[str, ...]:
-    """Returns the operations of the model; empty for one that the gateway has no endpoint for."""
     operations = _by_name(provider, listed.id)
     return NOTHING if operations is TEXT and not listed.converses else operations
 

@@ -1,5 +1,3 @@
-"""Keeps the stored lists of models fresh: each is read again after an hour, and after a change of its integration."""
-
 from __future__ import annotations
 
 import logging
@@ -13,7 +11,7 @@ from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
 
-from core.encryption.fernet import UndecryptableError
+from core.encryption.fernet import UndecryptableSecretError
 from integrations.access.credentials import credentials_of
 from integrations.connectivity.exchange import NoAnswerError, Sender
 from integrations.model_lists.fetch import WITHOUT_LIST, fetch_list
@@ -32,17 +30,17 @@ _THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The outcome for one integration; `problem` is empty for a list that was read."""
-
     provider: str
     project_id: str
     models: int
     problem: str = ""
 
 
+def is_any_due() -> bool:
+    return bool(_due(every=False, project_id=None))
+
+
 def refresh_lists(*, every: bool = False, project_id: UUID | None = None) -> list[Refreshed]:
-    """Reads the lists that are due, or `every` one, of all projects or of one, and returns the outcomes. A list that
-    cannot be read stays as it was."""
     due = _due(every=every, project_id=project_id)
     now = timezone.now()
     # Two runs at once share the work: a list that one has taken is not due for the other.
@@ -76,12 +74,12 @@ def _due(*, every: bool, project_id: UUID | None) -> list[ProviderIntegration]:
 def _credentials(row: ProviderIntegration) -> Credentials | None:
     try:
         return credentials_of(row)
-    except UndecryptableError:
+    except UndecryptableSecretError:
         return None  # The integration's own list and test say so.
 
 
 def _read(credentials: Credentials) -> tuple[ListedModel, ...] | str:
-    """Returns the models, or the name of the problem without a text of the provider's, which may quote a key."""
+    """Returns the models, or the name of the problem without the provider's text, which may quote a key."""
     try:
         return fetch_list(credentials, Sender(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS))
     except NoAnswerError as error:

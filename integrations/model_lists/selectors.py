@@ -1,5 +1,3 @@
-"""Reads the stored lists of models."""
-
 from __future__ import annotations
 
 from uuid import UUID
@@ -12,7 +10,7 @@ from integrations.models import ProviderModelList
 
 
 def listed_models(project_id: UUID) -> dict[str, tuple[ListedModel, ...]]:
-    """Returns the models by provider, of each enabled integration whose list was read since its address or its options
+    """Returns the models by provider, of each enabled integration whose list was read since its address or options
     changed."""
     rows = ProviderModelList.objects.filter(
         integration__project_id=project_id,

@@ -1,5 +1,3 @@
-"""Which model sets the price of an answer: the one that was asked, or the one that the vendor chose instead."""
-
 from __future__ import annotations
 
 import re
@@ -12,8 +10,8 @@ _FAMILY = "claude-"
 
 @lru_cache(maxsize=4096)
 def is_other_model(asked: str, answered: str) -> bool:
-    """Returns whether the vendor had another model answer than the one that was asked. Answers of most vendors name
-    versions, aliases and files of the same model, so this is known of Claude's alone, which fall back to each other."""
+    """Compares only Claude models, which fall back to each other: most vendors' answers name versions, aliases and
+    files of the same model."""
     if asked == answered:
         return False
     first, second = _base(asked), _base(answered)
@@ -21,7 +19,6 @@ def is_other_model(asked: str, answered: str) -> bool:
 
 
 def may_fall_back(model: str) -> bool:
-    """Returns whether the vendor may have another model answer than this one."""
     return _base(model).startswith(_FAMILY)
 
 

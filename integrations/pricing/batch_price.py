@@ -1,5 +1,3 @@
-"""The price of requests in batches: that of the catalogs' tier `batch`, and where a price has none, half of it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -23,7 +21,6 @@ SHARE = Decimal("0.5")
 
 
 def batch_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = None) -> Cost | None:
-    """Returns the cost of an answer in a batch; None when it is unknown (`known_cost`)."""
     if usage.parts:
         return summed_cost(batch_cost(part, price_of_part(part, price, price_of)) for part in usage.parts)
     if price is None:
@@ -34,12 +31,11 @@ def batch_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = Non
 
 
 def has_batch_price(terms: Terms) -> bool:
-    """Returns whether a price names rates for batches."""
     return any(tier.get("service_tier") == BATCH for tier in terms.get("tiers", ()))
 
 
 def halved(price: Price) -> Price:
-    """Returns the price with half of each rate. Fees stay: no vendor takes off any of a search or a request."""
+    """Halves each rate. Fees stay: no vendor discounts a search or a request."""
     return replace(
         price,
         input=price.input * SHARE,

@@ -77,12 +77,10 @@ _PER_MILLION = 6
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """Yields the valid prices of `models`. Raises CatalogError."""
     return (found for found in read(catalog) if isinstance(found, PriceEntry))
 
 
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
-    """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
     for provider, model, fields in models(catalog, _PRICED_MODES):
         mode = fields.get("mode")
         if mode in _COUNTED_BY_OPENAI and provider not in _OPENAI:
@@ -151,8 +149,8 @@ def _of_fast_mode(fields: Mapping[str, Any]) -> Iterator[Figure]:
 
 
 def models(catalog: Any, modes: Collection[str] = _MODES) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields (provider, model, fields) of known providers' models of these modes, as a rule chat models, under the
-    gateway's names. Raises CatalogError when `catalog` has another form."""
+    """Yields (provider, model, fields) of known providers' models of these modes, usually chat models, under the
+    gateway's names. Raises CatalogError if `catalog` has another form."""
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_a is not an object of models")
     for name, fields in catalog.items():

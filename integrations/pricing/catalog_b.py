@@ -35,12 +35,10 @@ _LONG_CONTEXT, _LONG_CONTEXT_TOKENS = "context_over_200k", 200_000
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """Yields the valid prices of `models`. Raises CatalogError."""
     return (found for found in read(catalog) if isinstance(found, PriceEntry))
 
 
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
-    """Yields the valid prices of `models`, and a refusal for each invalid one. Raises CatalogError."""
     for provider, model, fields in models(catalog):
         cost = fields.get("cost")
         if cost is None:
@@ -77,7 +75,6 @@ def _rates(where: str, costs: Mapping[str, Any], *, service_tier: str = "", abov
 
 
 def _service_tier(mode: Any) -> str:
-    """Returns the service tier that a request of this mode names and that its answers then report."""
     provider = mode.get("provider") if isinstance(mode, dict) else None
     body = provider.get("body") if isinstance(provider, dict) else None
     tier = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None
@@ -85,8 +82,8 @@ def _service_tier(mode: Any) -> str:
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields (provider, model, fields) of the models of known providers, under the gateway's names. Raises CatalogError
-    when `catalog` has another form."""
+    """Yields (provider, model, fields) of known providers' models, under the gateway's names. Raises CatalogError if
+    `catalog` has another form."""
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_b is not an object of providers")
     for provider_id, fields in catalog.items():

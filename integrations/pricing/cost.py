@@ -1,5 +1,3 @@
-"""Computes the cost of a request from its usage and the model's price, in exact decimal arithmetic; without I/O."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -25,9 +23,9 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A model's price in US dollars per 1,000,000 tokens. A cache class without a price of its own costs the same as
-    fresh input. `terms` hold the prices of further classes, requests, searches and tiers; `source` names the catalog or
-    person that set the price."""
+    """A model's price in US dollars per 1,000,000 tokens. A cache class without a price costs the same as fresh input.
+    `terms` hold the prices of further classes, requests, searches and tiers; `source` names the catalog or person that
+    set the price."""
 
     input: Decimal
     output: Decimal
@@ -40,8 +38,8 @@ class Price:
 
     @property
     def integers(self) -> tuple[int, int, int]:
-        """Returns the prices of input and output as integers, and how many of these units are one dollar. Integers are
-        exact too, and faster for the estimate that is computed before every call."""
+        """The prices of input and output as integers, and the number of these units in a dollar. Integers are exact
+        too, and faster for the estimate before every call."""
         found = self._integers
         if found is None:
             of_input, of_output = self.input.as_integer_ratio(), self.output.as_integer_ratio()
@@ -52,7 +50,6 @@ class Price:
 
     @property
     def schedule(self) -> Schedule | None:
-        """Returns the terms in the form in which they are applied, prepared once; None without terms."""
         found = self._schedule
         if found is None and self.terms:
             base = {
@@ -74,7 +71,7 @@ FREE = Price(Decimal(0), Decimal(0))
 class Cost(msgspec.Struct, frozen=True, gc=False):
     """The cost of a request in US dollars, for the four disjoint token classes and all other charges, 10 decimal places
     each; `total` is exactly their sum. `other` are fees, or the whole of a cost that the provider states. `source` is
-    the source of the price, empty when the request costs nothing."""
+    the source of the price, empty if the request costs nothing."""
 
     input: Decimal = _ZERO
     cache_read: Decimal = _ZERO
@@ -97,9 +94,10 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
 
 
 def cost_of(usage: Usage, price: Price) -> Cost:
-    """Returns the cost. Every token is priced once: fresh input is the prompt without cache reads and writes, and never
-    below 0. Where a provider bills other counts than it reports, the billed counts apply, and they name no cache
-    classes."""
+    """Prices every token once: fresh input is the prompt without cache reads and writes, and never below 0.
+
+    If a provider bills other counts than it reports, the billed counts apply, and they name no cache classes.
+    """
     if usage.billed_prompt_tokens is not None or usage.billed_completion_tokens is not None:
         usage = Usage(
             usage.billed_prompt_tokens or 0, usage.billed_completion_tokens or 0, service_tier=usage.service_tier
@@ -125,15 +123,14 @@ _MAX_UNITS = int(_MAX_COST) * _UNITS_OF_DOLLAR
 
 
 class TokenUnits(NamedTuple):
-    """What a token of input and of output costs in units of the last of `PLACES`, where these are whole numbers and
-    nothing else decides on the cost of a usage that counts prompt and completion alone. Nothing is rounded then, and
-    integers give the same cost as decimals do."""
+    """The cost of an input and an output token in units of the last of `PLACES`, if these are whole numbers and a
+    usage's prompt and completion alone decide its cost. Nothing is rounded then, and integers give the same cost as
+    decimals."""
 
     input: int
     output: int
 
     def texts(self, prompt: int, completion: int) -> tuple[str, str, str] | None:
-        """Returns the cost of input, of output and of both as decimal texts; None where `known_cost` knows none."""
         of_input, of_output = prompt * self.input, completion * self.output
         total = of_input + of_output
         if total >= _MAX_UNITS:
@@ -142,7 +139,6 @@ class TokenUnits(NamedTuple):
 
 
 def token_units(price: Price | None) -> TokenUnits | None:
-    """Returns the units of a price, None for one that has to be computed with decimals."""
     if price is None:
         return None
     rates: Price | Rates = price
@@ -165,7 +161,6 @@ def _text_of(units: int) -> str:
 
 
 def _has_parts(usage: Usage) -> bool:
-    """Returns True when some tokens may be priced differently from the class that they are a part of."""
     return bool(
         usage.reasoning_tokens
         or usage.cache_write_1h_tokens
@@ -178,9 +173,8 @@ def _has_parts(usage: Usage) -> bool:
 
 
 def known_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = None) -> Cost | None:
-    """Returns the cost that the provider states, else the computed one; None when the cost is unknown, because there is
-    no price or the provider's counts are impossibly large. `price_of` gives the prices of the models that had a part in
-    the answer beside the one with `price`."""
+    """Returns the cost that the provider states, else the computed one; None without a price or with impossibly large
+    counts. `price_of` gives the prices of further models that took part in the answer."""
     if usage.parts and usage.stated_cost is None:
         return summed_cost(known_cost(part, price_of_part(part, price, price_of)) for part in usage.parts)
     if usage.stated_cost is not None:
@@ -196,7 +190,6 @@ def known_cost(usage: Usage, price: Price | None, price_of: PriceOf | None = Non
 
 
 def summed_cost(costs: Iterable[Cost | None]) -> Cost | None:
-    """Returns the sum, or None when one of the costs is unknown."""
     total = Cost()
     for cost in costs:
         if cost is None:
@@ -206,7 +199,6 @@ def summed_cost(costs: Iterable[Cost | None]) -> Cost | None:
 
 
 def price_of_part(part: Usage, price: Price | None, price_of: PriceOf | None) -> Price | None:
-    """Returns the price of a part of an answer whose model has `price`."""
     return price_of(part.model) if part.model and price_of is not None else price
 
 
@@ -224,7 +216,6 @@ def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -
 
 
 def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cost:
-    """Returns the cost of tokens whose parts have prices of their own. A part never exceeds the rest of its whole."""
     read_audio, read_text = _split(usage.cache_read_audio_tokens, usage.cache_read_tokens)
     written_1h, written = _split(usage.cache_write_1h_tokens, usage.cache_write_tokens)
     fresh = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
@@ -242,7 +233,6 @@ def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cos
 
 
 def _split(part: int, whole: int) -> tuple[int, int]:
-    """Returns the part, bounded by its whole, and the rest of the whole."""
     part = max(min(part, whole), 0)
     return part, whole - part
 

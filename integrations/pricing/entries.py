@@ -1,6 +1,3 @@
-"""The prices of a catalog in the gateway's terms: its provider names, US dollars per 1,000,000 tokens, exact
-decimals."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +18,11 @@ MODEL_LENGTH = 200
 
 
 class CatalogError(ValueError):
-    """A catalog cannot be fetched or has another format than expected; the known prices stay."""
+    """A catalog cannot be fetched or has an unexpected format; the known prices stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceEntry:
-    """The price of one model in one catalog. A rate of None is unknown. Input and output are always known, since a
-    model without them gets no entry."""
-
     provider: str
     model: str
     input: Decimal
@@ -39,18 +33,12 @@ class PriceEntry:
 
 
 class Place(NamedTuple):
-    """The meaning of one figure of a catalog: the rate or the fee that it is, by the gateway's name, and the tier that
-    it belongs to."""
-
     name: str
     service_tier: str = ""
     above_tokens: int = 0
 
 
 class Figure(NamedTuple):
-    """One figure of a catalog. `field` is the catalog's own name for it, which the message about an invalid figure
-    quotes."""
-
     field: str
     place: Place
     value: Any
@@ -58,15 +46,13 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A model of a catalog whose price is invalid, and the reason; the price known before stays."""
-
     provider: str
     model: str
     problem: str
 
 
 def amount(value: Any, *, scale: int = 0) -> Decimal | None:
-    """Returns a price, `value` times 10^`scale`; None when it is absent. Raises ValueError when it is invalid."""
+    """Returns `value` times 10^`scale`; None if it is absent. Raises ValueError if it is invalid."""
     if value is None:
         return None
     try:
@@ -88,8 +74,8 @@ def amount(value: Any, *, scale: int = 0) -> Decimal | None:
 
 
 def entry(provider: str, model: str, figures: Iterable[Figure], *, scale: int = 0) -> PriceEntry | Refusal | None:
-    """Returns the price entry of a model, a refusal when a figure is invalid, and None when the price of input or
-    output is missing. Fees are US dollars, rates are 10^-`scale` dollars per 1,000,000 tokens."""
+    """Returns a refusal for an invalid figure, and None without a price of input or output. Fees are US dollars, rates
+    are 10^-`scale` dollars per 1,000,000 tokens."""
     if not is_model_name(model):
         return Refusal(provider, _shown(model), f"the name is longer than {MODEL_LENGTH} characters, or not of text")
     costs: dict[Place, Decimal] = {}

@@ -1,5 +1,3 @@
-"""Fetches a catalog's bytes: from its address, with ETag, a time limit and a size limit, or from a file."""
-
 from __future__ import annotations
 
 import time
@@ -31,8 +29,8 @@ def is_address(location: str) -> bool:
 
 
 def fetch(location: str, *, etag: str = "") -> Fetched | None:
-    """Returns the bytes at an http(s) address or in a file; None when the server answers that `etag` is still current.
-    Raises CatalogError, whose text leaves out the path and query of the address, which may hold a secret."""
+    """Returns the bytes at an http(s) address or in a file; None if the server answers that `etag` is current. Raises
+    CatalogError, whose text leaves out the address's path and query, which may hold a secret."""
     if not is_address(location):
         return _read(Path(location))
     with _failures(urlsplit(location).hostname or ""), requests.Session() as session:
@@ -59,7 +57,6 @@ def _download(session: requests.Session, url: str, etag: str) -> Fetched | None:
 
 
 def _limited(chunks: Iterator[bytes], deadline: float) -> bytes:
-    """Returns all bytes. Raises CatalogError when they are too many or arrive too slowly."""
     body = bytearray()
     for chunk in chunks:
         body += chunk

@@ -1,5 +1,3 @@
-"""The filters of the list of prices."""
-
 from __future__ import annotations
 
 from django.db.models import Q, QuerySet
@@ -11,8 +9,6 @@ _SEARCH_CHARACTERS = 200
 
 
 class PriceFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """The filter of prices: `search` finds its text anywhere in model or provider, in any letter case."""
-
     source = filters.ChoiceFilter(choices=PriceSource.choices)
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
 

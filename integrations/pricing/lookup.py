@@ -1,5 +1,3 @@
-"""The lookup of the price entry that applies to a model; without I/O."""
-
 from __future__ import annotations
 
 import re
@@ -24,14 +22,11 @@ _VENDOR_PREFIXED = ("openai/", "azure/", "meta-llama/")
 
 
 def find_price(table: PriceTable, provider: str, model: str) -> Price | None:
-    """Returns the price of `model` at `provider`: that of its exact name, else of the name without its version suffix;
-    None when it is unknown."""
     entry = find_entry(table, provider, model)
     return None if entry is None else table[entry]
 
 
 def find_entry(table: Container[Key], provider: str, model: str) -> Key | None:
-    """Returns the provider and name under which the table has the price of `model`, None without a price."""
     for name in (model, ANY_MODEL):
         if (provider, name) in table:
             return provider, name
@@ -43,7 +38,6 @@ def find_entry(table: Container[Key], provider: str, model: str) -> Key | None:
 
 
 def spellings(model: str) -> list[str]:
-    """Returns the names under which price lists may have the model, the most exact first."""
     lower = model.lower()
     names = [model, lower]
     base = _VERSION.sub("", lower)

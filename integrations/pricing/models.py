@@ -1,5 +1,3 @@
-"""The tables of prices: the current prices, the prices of each catalog, and their history."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -25,8 +23,8 @@ SOURCE_TITLES: Mapping[str, str] = {
 
 
 class PriceFields(models.Model):
-    """Prices in US dollars per 1,000,000 tokens; null is unknown, never free. The form of `terms` is described in
-    `pricing/terms.py`."""
+    """Prices in US dollars per 1,000,000 tokens; null is unknown, never free. `pricing/terms.py` describes the form of
+    `terms`."""
 
     provider = models.CharField(max_length=50)
     model = models.CharField(max_length=200)
@@ -46,7 +44,7 @@ class PriceFields(models.Model):
 
 class ModelPrice(PriceFields):
     """The current price of a model's tokens. A row without a project applies to all projects; a project's own row,
-    which is always `manual`, applies to that project instead. The sync never overwrites a `manual` price."""
+    always `manual`, replaces it there. The sync never overwrites a `manual` price."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     source = models.CharField(max_length=10, choices=PriceSource, default=PriceSource.MANUAL)
@@ -66,8 +64,7 @@ class ModelPrice(PriceFields):
 
 
 class CatalogPrice(PriceFields):
-    """The last price in each catalog. It is kept even where another source applies, as the fallback when that source is
-    removed."""
+    """The last price in each catalog, kept as the fallback while another source applies."""
 
     source = models.CharField(max_length=10, choices=PriceSource)
 
@@ -78,8 +75,8 @@ class CatalogPrice(PriceFields):
 
 
 class PricePeriod(PriceFields):
-    """The period in which a price applied, and the actor who set it. The end is empty while the price applies.
-    `changed_by` is an actor, `sync:<id of the log>` or `shipped`."""
+    """The period in which a price applied, open while it applies. `changed_by` is an actor, `sync:<id of the log>` or
+    `shipped`."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     source = models.CharField(max_length=10, choices=PriceSource)
@@ -120,7 +117,7 @@ class CatalogState(models.Model):
 
 
 class PriceSyncLog(models.Model):
-    """A run of the sync. At most one is `running`; a run that broke off is closed by the next."""
+    """A run of the sync. At most one is `running`; the next run closes one that broke off."""
 
     class Status(models.TextChoices):
         RUNNING = "running"

@@ -1,5 +1,3 @@
-"""The history of prices: one open period for each price that applies."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +14,6 @@ _BATCH = 500
 
 
 def close_periods(rows: Sequence[ModelPrice], now: datetime) -> None:
-    """Closes the open periods of these rows, which belong all to one project or all to none."""
     if not rows:
         return
     keys = {(row.provider, row.model) for row in rows}

@@ -1,5 +1,3 @@
-"""Parses a catalog's bytes into its prices."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,15 +23,11 @@ READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The prices of a catalog and its refused models; each model is in one of the two, by (provider, model)."""
-
     entries: Mapping[Key, PriceEntry]
     refused: Mapping[Key, Refusal]
 
 
 def read_catalog(source: str, body: bytes) -> Reading:
-    """Returns the prices in a catalog's bytes. For a model that is listed twice its first valid price applies. Raises
-    CatalogError."""
     entries: dict[Key, PriceEntry] = {}
     refused: dict[Key, Refusal] = {}
     for found in READERS[source](_decoded(body)):

@@ -1,5 +1,3 @@
-"""Reads prices for the management API, as one project sees them."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -14,7 +12,6 @@ SYNC_HISTORY = 50
 
 
 def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
-    """Returns one row for each model: the project's own price, else the price for all projects."""
     own = ModelPrice.objects.filter(project_id=project_id, provider=OuterRef("provider"), model=OuterRef("model"))
     return ModelPrice.objects.filter(Q(project_id=project_id) | Q(Q(project=None), ~Exists(own))).order_by(
         "provider", "model"
@@ -22,15 +19,14 @@ def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
 
 
 def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | None:
-    """Returns the price that applies to the project's requests for the model; None without a known price."""
     known = project_prices(project_id).exclude(Q(input_cost_per_1m=None) | Q(output_cost_per_1m=None))
     entry = find_entry(set(known.order_by().values_list("provider", "model")), provider, model)
     return None if entry is None else known.get(provider=entry[0], model=entry[1])
 
 
 def price_periods(project_id: UUID, provider: str, model: str, at: datetime | None = None) -> QuerySet[PricePeriod]:
-    """Returns the periods of the model's prices, newest first. With `at` it returns only the periods that contain that
-    time; the first of them is the price of the project's requests."""
+    """Returns the model's periods, newest first. With `at`, only those that contain that time; the first has the price
+    of the project's requests."""
     periods = PricePeriod.objects.filter(Q(project_id=project_id) | Q(project=None), provider=provider, model=model)
     if at is None:
         return periods.order_by("-valid_from", "-pk")
@@ -39,5 +35,4 @@ def price_periods(project_id: UUID, provider: str, model: str, at: datetime | No
 
 
 def sync_history() -> QuerySet[PriceSyncLog]:
-    """Returns the last runs of the sync, newest first; they are the same for all projects."""
     return PriceSyncLog.objects.order_by("-started_at", "-pk")[:SYNC_HISTORY]

@@ -1,5 +1,3 @@
-"""The JSON shapes of prices: decimal strings of US dollars per 1,000,000 tokens, null where unknown."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

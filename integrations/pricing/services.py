@@ -1,5 +1,3 @@
-"""The services that change prices, apart from the sync (`pricing/sync.py`), and what the audit log says of changes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -27,8 +25,7 @@ Costs = Mapping[str, Decimal | None]
 
 
 def load_shipped_prices() -> TableChange:
-    """Loads the shipped list into the table, except for catalogs that have been synced, since their prices are newer.
-    Idempotent; `manual` prices stay."""
+    """Skips catalogs that have been synced, whose prices are newer. Idempotent; `manual` prices stay."""
     listed: dict[str, dict[Key, PriceEntry]] = {}
     for source, entry in shipped.entries():
         listed.setdefault(source, {})[entry.provider, entry.model] = entry
@@ -41,9 +38,9 @@ def load_shipped_prices() -> TableChange:
 
 
 def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Costs, actor: str) -> ModelPrice:
-    """Sets a price by hand, for one project or, without `project_id`, for all. `costs` are keyed by the names in COSTS;
-    a name that is left out is unknown. A manual price has no terms, since the catalogs' tiers and fees belong to their
-    own prices. Raises TooManyPricesError."""
+    """Sets a manual price, for all projects if `project_id` is None. `costs` are keyed by the names in COSTS; a missing
+    one is unknown. A manual price has no terms: the catalogs' tiers and fees belong to their own prices. Raises
+    TooManyPricesError."""
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)
@@ -61,8 +58,8 @@ def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Cost
 
 
 def remove_price(*, project_id: UUID | None, provider: str, model: str, actor: str) -> None:
-    """Removes a price that was set by hand, so that the catalogs' price or the price for all projects applies again.
-    Raises PriceNotFoundError."""
+    """Removes a manual price, so that the catalogs' price or the price for all projects applies again. Raises
+    PriceNotFoundError."""
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)
@@ -106,7 +103,6 @@ def _save(row: ModelPrice, actor: str) -> ModelPrice:
 
 
 def price_list_changes(made: TableChange | PriceSyncLog) -> list[Change]:
-    """Returns the change of the price list with its numbers of prices; none where no price changed."""
     counts = {name: getattr(made, name) for name in ("added", "updated", "removed")}
     after = {name: count for name, count in counts.items() if count}
     if not after:

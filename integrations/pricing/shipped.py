@@ -1,7 +1,7 @@
 """The price list that ships with the product, written by `manage.py build_price_list`.
 
 Its form is `{source: {provider: {model: [input, output, cache read, cache write, terms]}}}`. Figures are decimal
-strings of US dollars per 1,000,000 tokens, null where unknown, trailing nulls left out; terms are an object as in
+strings of US dollars per 1,000,000 tokens, null if unknown, trailing nulls left out; terms are an object as in
 `terms.py`.
 """
 
@@ -25,8 +25,6 @@ SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal("0.5"), Decimal("1.5"), Decim
 
 
 def build(first: Any, second: Any) -> str:
-    """Returns the list's JSON from the two decoded catalogs; for a model that both list, the first one's price is
-    taken. Raises CatalogError."""
     listed: dict[str, dict[str, dict[str, list[Any]]]] = {CATALOG_A: {}, CATALOG_B: {}}
     known: set[tuple[str, str]] = set()
     for source, entries in ((CATALOG_A, catalog_a.parse(first)), (CATALOG_B, catalog_b.parse(second))):
@@ -35,7 +33,6 @@ def build(first: Any, second: Any) -> str:
 
 
 def entries() -> Iterator[tuple[str, PriceEntry]]:
-    """Yields (source, entry) for the shipped list and the sandbox's price."""
     listed: Mapping[str, Mapping[str, Mapping[str, list[Any]]]] = json.loads(PRICE_LIST.read_bytes())
     for source, providers in listed.items():
         for provider, models in providers.items():
@@ -65,7 +62,6 @@ def _figures(found: PriceEntry) -> list[Any]:
 
 
 def _dump(listed: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """Returns the JSON with one model per line, so that a change of a price is a change of one line."""
     lines = []
     for source, providers in listed.items():
         blocks = []

@@ -1,5 +1,3 @@
-"""One run of the price sync: fetches both catalogs, applies the prices that could be read, and logs the outcome."""
-
 from __future__ import annotations
 
 import logging
@@ -31,8 +29,6 @@ logger = logging.getLogger("integrations.pricing")
 
 @dataclass(frozen=True, slots=True)
 class CatalogOutcome:
-    """The outcome of one catalog in a run: a reading, a problem, or neither when the catalog is unchanged."""
-
     source: str
     location: str
     reading: Reading | None = None
@@ -47,8 +43,8 @@ class CatalogOutcome:
 def sync_prices(
     *, trigger: PriceSyncLog.Trigger, actor: str = "", catalogs: Mapping[str, str] | None = None
 ) -> PriceSyncLog:
-    """Runs the sync now and returns its log; a catalog that failed is listed in the log and raises nothing. `catalogs`
-    maps sources to addresses or files, by default settings.PRICING_CATALOGS. Raises SyncRunningError."""
+    """Runs the sync now; a failed catalog is listed in the log and raises nothing. `catalogs` maps sources to addresses
+    or files, by default settings.PRICING_CATALOGS. Raises SyncRunningError."""
     log = _begin(trigger, actor)
     try:
         outcomes = _outcomes(settings.PRICING_CATALOGS if catalogs is None else catalogs)
@@ -106,8 +102,8 @@ def _store(log: PriceSyncLog, outcomes: list[CatalogOutcome]) -> None:
 
 
 def _checked(outcome: CatalogOutcome, state: CatalogState) -> CatalogOutcome:
-    """Returns a problem instead of a reading that would end most prices. The check needs an earlier reading from the
-    same address: the shipped list and another address prove nothing."""
+    """Returns a problem for a reading that would end most prices. The check needs an earlier reading from the same
+    address: the shipped list and another address prove nothing."""
     if outcome.reading is None or state.models_count < _MIN_MODELS_TO_COMPARE or state.url != outcome.location:
         return outcome
     known = CatalogPrice.objects.filter(source=outcome.source).values_list("provider", "model")
@@ -160,7 +156,6 @@ def _error(source: str, message: str, model: str = "") -> dict[str, str]:
 
 
 def _mark_failed(log: PriceSyncLog, reason: str) -> None:
-    """Marks the run as failed after its transaction was rolled back, if the database can still be reached."""
     logger.error("sync.broken_off sync_id=%d error=%s", log.pk, reason)
     PriceSyncLog.objects.filter(pk=log.pk, status=_Status.RUNNING).update(
         status=_Status.FAILED, finished_at=timezone.now(), errors=[_error("", "The service failed unexpectedly.")]

@@ -1,5 +1,5 @@
-"""The price table for all projects: the catalogs' prices in the order of the catalogs, overridden by prices that an
-operator set. Every change opens and closes periods, so that the price of a model can be found for any time."""
+"""The price table for all projects: the catalogs' prices in the order of the catalogs, overridden by operators' prices.
+Every change opens and closes periods, so that a model's price can be found for any time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ Row = TypeVar("Row", bound=PriceFields)
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """The numbers of models by the outcome for their price. `skipped` models were unchanged, set by hand, or
-    refused."""
-
     added: int
     updated: int
     removed: int
@@ -34,16 +31,15 @@ class TableChange:
 
 
 def lock_table() -> dict[str, CatalogState]:
-    """Locks and returns the catalogs' states by source. Until the transaction ends, no other transaction changes the
-    prices for all projects."""
+    """Locks the catalogs' states, and with them the prices for all projects, until the transaction ends."""
     for source in READERS:
         CatalogState.objects.get_or_create(source=source)
     return {row.source: row for row in CatalogState.objects.select_for_update().order_by("source")}
 
 
 def replace_catalog(source: str, reading: Reading) -> None:
-    """Stores `reading` as the catalog's latest prices. Refused models keep their price, and models that are absent lose
-    theirs. The caller is in a transaction that holds `lock_table`, and `rebuild` applies the change."""
+    """Refused models keep their price; absent ones lose theirs. Call it in a transaction that holds `lock_table`;
+    `rebuild` applies the change."""
     known = {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
     added = [filled(CatalogPrice(source=source), found) for key, found in reading.entries.items() if key not in known]
     changed = [
@@ -59,8 +55,8 @@ def replace_catalog(source: str, reading: Reading) -> None:
 
 
 def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
-    """Updates ModelPrice and its periods to the catalogs' current prices; `manual` rows stay. The caller is in a
-    transaction that holds `lock_table`."""
+    """Updates ModelPrice and its periods to the catalogs' current prices; `manual` rows stay. Call it in a transaction
+    that holds `lock_table`."""
     prices = _catalog_prices()
     known = {(row.provider, row.model): row for row in ModelPrice.objects.filter(project=None).select_for_update()}
     synced = {key: row for key, row in known.items() if row.source != PriceSource.MANUAL}
@@ -75,7 +71,6 @@ def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
 
 
 def catalog_price(provider: str, model: str) -> CatalogPrice | None:
-    """Returns the price of the model from the catalogs alone, without prices that were set by hand."""
     found = {row.source: row for row in CatalogPrice.objects.filter(provider=provider, model=model)}
     if (provider, model) == (SANDBOX_PRICE.provider, SANDBOX_PRICE.model):
         return filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)

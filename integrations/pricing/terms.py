@@ -48,8 +48,8 @@ _ZERO = Decimal(0)
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """The rates of all token classes in US dollars per 1,000,000 tokens; a rate that the price does not name is filled
-    in by RATES. `is_plain` means that no class has a price that differs from that of the class that contains it."""
+    """The rates of all token classes in US dollars per 1,000,000 tokens; RATES fills in those the price does not name.
+    `is_plain` means that no class has another price than the class that contains it."""
 
     input: Decimal
     output: Decimal
@@ -66,8 +66,8 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """The terms in the form in which they are applied. `tiers` maps a service tier to pairs of (tokens that a prompt
-    has to exceed, rates), the highest bound first."""
+    """The terms prepared for use. `tiers` maps a service tier to pairs of (tokens that a prompt has to exceed, rates),
+    the highest bound first."""
 
     tiers: Mapping[str, tuple[tuple[int, Rates], ...]]
     fees: Mapping[str, Decimal]
@@ -80,8 +80,7 @@ class Schedule(msgspec.Struct, frozen=True):
         return steps[-1][1]
 
     def fee(self, usage: Usage) -> Decimal:
-        """Returns the fee of the request and of its searches; a search of unknown size costs the same as a medium
-        one."""
+        """Sums the fees of the request and of its searches; a search of unknown size costs the same as a medium one."""
         if not self.fees:
             return _ZERO
         total = self.fees.get("request", _ZERO)
@@ -93,7 +92,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
 def terms_of(rates: Mapping[str, Decimal], fees: Mapping[str, Decimal], tiers: Tiers, base: Mapping[str, Any]) -> Terms:
     """Returns the terms in canonical form, so that equal terms are equal objects: sorted, and without rates that RATES
-    implies. `base` holds the rates outside of the terms by name, None where unknown."""
+    implies. `base` holds the rates outside of the terms by name, None if unknown."""
     given = {name: cost for name, cost in {**base, **rates}.items() if cost is not None}
     further = {name: cost for name, cost in rates.items() if cost != _fallback(name, given)}
     named = {*further, *(name for name, cost in base.items() if cost is not None)}
@@ -111,7 +110,6 @@ def terms_of(rates: Mapping[str, Decimal], fees: Mapping[str, Decimal], tiers: T
 
 
 def schedule_of(terms: Terms, base: Mapping[str, Decimal | None]) -> Schedule:
-    """Returns the schedule of the terms. `base` holds the four base rates by name."""
     rates = {name: cost for name, cost in base.items() if cost is not None} | _amounts(terms.get("rates", {}))
     own: dict[str, dict[int, Mapping[str, Decimal]]] = {"": {}}
     for tier in terms.get("tiers", ()):
@@ -125,8 +123,8 @@ def schedule_of(terms: Terms, base: Mapping[str, Decimal | None]) -> Schedule:
 def _steps(
     rates: Mapping[str, Decimal], usual: Mapping[int, Mapping[str, Decimal]], own: Mapping[int, Mapping[str, Decimal]]
 ) -> Iterable[tuple[int, Rates]]:
-    """Yields the rates of a service tier by the bound of the prompt's length. Rates for both the tier and the length
-    come first, then those for the length, for the service tier, and for all requests."""
+    """Yields a service tier's rates by the bound of the prompt's length. Rates for both tier and length come first,
+    then those for the length, for the service tier, and for all requests."""
     for above in sorted({0, *usual, *own}, reverse=True):
         named = dict(rates)
         for given in (own.get(0), _step(usual, above), _step(own, above)):
@@ -135,8 +133,6 @@ def _steps(
 
 
 def _step(steps: Mapping[int, Mapping[str, Decimal]], above: int) -> Mapping[str, Decimal] | None:
-    """Returns the rates of the step with the highest bound up to `above`, without the step at 0; None when there is
-    none."""
     found = max((bound for bound in steps if 0 < bound <= above), default=None)
     return None if found is None else steps[found]
 
@@ -152,7 +148,6 @@ def _filled(named: dict[str, Decimal]) -> Rates:
 
 
 def _fallback(name: str, named: Mapping[str, Decimal]) -> Decimal | None:
-    """Returns the rate that applies to `name` when the terms do not name it."""
     whole = RATES[name]
     if whole is None:
         return None

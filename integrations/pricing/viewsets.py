@@ -1,5 +1,3 @@
-"""The endpoints of prices: reading them, setting them by hand for the project, and syncing them for all projects."""
-
 from __future__ import annotations
 
 from rest_framework import status

@@ -1,8 +1,7 @@
-"""The additions of an integration to every request: parameters, its own headers, and headers of the client that it
-passes on; without I/O.
+"""An integration's additions to every request: parameters, its own headers, and the client's headers that it passes on.
 
 Parameters are set before the adapter sees the request, in OpenAI's names, so that each dialect translates them like a
-client's; headers are set on the request that the adapter has made.
+client's. Headers are set on the request that the adapter has made.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def with_parameters(body: bytes, credentials: Credentials) -> bytes:
-    """Returns the body with the integration's defaults for absent fields and its forced values in any case; a forced
-    null removes the field. Values that stay are copied as bytes."""
+    """Defaults fill absent fields; forced values always apply, and a forced null removes the field. Other values keep
+    their bytes."""
     raw = _decode(body)
     for name, value in credentials.default_parameters.items():
         if all(raw.get(same, _NULL) == _NULL for same in (name, *_OTHERS.get(name, ()))):
@@ -50,8 +49,7 @@ def with_parameters(body: bytes, credentials: Credentials) -> bytes:
 
 
 def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: RawHeaders = ()) -> UpstreamRequest:
-    """Returns the request with the integration's own headers and the client's headers that it passes on; its own
-    headers win. `client` are the client's headers with names in lower case."""
+    """The integration's own headers win over the client's. `client` has names in lower case."""
     passed, own = forwarded(credentials, client), credentials.extra_headers
     if upstream.betas is not None and _BETA in passed:
         known = [word for word in passed[_BETA].split(",") if word.strip() in upstream.betas]
@@ -69,7 +67,6 @@ def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: Ra
 
 
 def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]:
-    """Returns the client's headers that the integration passes on, without values that no header can carry."""
     names = credentials.forwarded_names
     found: dict[str, str] = {}
     for name, value in client:
@@ -82,8 +79,7 @@ def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]
 
 
 def answers_apart(credentials: Credentials, client: RawHeaders) -> tuple[object, ...]:
-    """Returns the part of a cache key that stands for these additions, empty when there are none. Secrets enter it as a
-    digest."""
+    """The additions' part of a cache key, empty without any. Secrets enter it as a digest."""
     if not credentials.sets_parameters and not credentials.adds_headers:
         return ()
     passed = sorted(forwarded(credentials, client).items())

@@ -1,4 +1,4 @@
-"""The protocol between the pipeline and a provider: pure functions over bytes, no socket, no framework.
+"""The protocol between the pipeline and a provider: pure functions over bytes, without I/O or a framework.
 
 The neutral shapes are OpenAI's chat-completion shapes (docs/chat-completions.md).
 """
@@ -19,10 +19,10 @@ from integrations.providers.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The decrypted access to one provider for one project. It is never logged and never sent to a client: `repr` hides
-    the secrets.
+    """The decrypted access to one provider for one project. Never log it or send it to a client; `repr` hides the
+    secrets.
 
-    `secret` is the API key; `extra` holds further fields of some providers (`api_version`, `access_key_id`, `region`…).
+    `secret` is the API key; `extra` holds some providers' further fields (`api_version`, `access_key_id`, `region`…).
     The other fields are the additions to every request (see `additions`): parameters in OpenAI's names, headers with
     names in lower case, whose values may be secret, and the names of the client's headers that are passed on.
     """
@@ -51,7 +51,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file that was fetched for a provider that takes bytes only. `media_type` was detected from the bytes."""
+    """A file that was fetched for a provider that takes only bytes. `media_type` was detected from the bytes."""
 
     media_type: str
     data: bytes = field(repr=False)
@@ -66,18 +66,20 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """A validated request as the pipeline passes it to an adapter.
 
     `body` is the client's body, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
-    send upstream. An adapter of the same dialect forwards `body` unless something has to change. `crosses_vendor` means
-    that another vendor's provider was asked first, so that fields which only that vendor understands have to be left
-    out. `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` are parameters that the
-    integration set for this provider, so that they are kept when the vendor changes. `max_output` is the listed largest
-    answer of the model in tokens, filled in where the provider's traits ask for it. `headers` are the client's headers
-    that belong to its own protocol, of a request that is forwarded in that protocol (`integrations.providers.native`).
-    `cache_markers` means that the project asks for prompt-cache markers where the provider needs them. `body_model` is
-    the model that `body` names, empty where the caller does not have it. `is_plain` means that `body` is a chat
-    completion that names `model` and has neither the gateway's own fields nor `thinking`. `is_translated` means that
-    the client wrote the request in another protocol than chat completions, so that `body` may hold what only that
-    protocol's vendor knows; one that is plain as well holds texts and common parameters alone. `warnings` name what was
-    left out before. `known_as` is the client's name of the model where `model` is a deployment's own, else empty.
+    send upstream. An adapter of the same dialect forwards `body` unless something has to change. `body_model` is the
+    model that `body` names, empty if the caller does not have it. `known_as` is the client's name of the model if
+    `model` is a deployment's own, else empty.
+
+    `crosses_vendor`: another vendor's provider was asked first, so fields that only that vendor understands must be
+    left out. `own_parameters` are those that the integration set for this provider; they are kept when the vendor
+    changes. `is_plain`: `body` is a chat completion that names `model` and has neither the gateway's own fields nor
+    `thinking`. `is_translated`: the client used another protocol than chat completions, so `body` may hold what only
+    that protocol's vendor knows; if it is plain as well, it has only texts and common parameters.
+
+    `media` and `access_token` hold what `Adapter.needs` asked for. `max_output` is the model's listed largest answer in
+    tokens, filled in if the provider's traits ask for it. `headers` are the client's headers that belong to its own
+    protocol, in a request that is forwarded in that protocol (`integrations.providers.native`). `cache_markers`: the
+    project asks for prompt-cache markers where the provider needs them. `warnings` name what was left out before.
     """
 
     model: str
@@ -99,12 +101,10 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     @property
     def family(self) -> str:
-        """Returns the name that tells what kind of model it is."""
         return self.known_as or self.model
 
     @property
     def is_foreign(self) -> bool:
-        """Returns whether what only another vendor knows has to be left out."""
         return self.crosses_vendor or self.is_translated
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The resources that have to be fetched before a request can be built: files by address, an OAuth access token."""
+    """What must be fetched before a request can be built: files by address, an OAuth access token."""
 
     media: tuple[str, ...] = ()
     access_token: bool = False
@@ -123,9 +123,12 @@ NOTHING = Needs()
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
-    """An HTTP request to a provider. `url` is absolute; header names are in lower case. `warnings` name each of the
-    client's parameters that this provider has no place for and that were left out. `betas` are the beta features that
-    the provider knows, None for one that takes every name in the client's header."""
+    """An HTTP request to a provider.
+
+    `url` is absolute; header names are in lower case. `warnings` name the client's parameters that this provider has no
+    place for and that were left out. `betas` are the beta features that the provider knows; None accepts every name in
+    the client's header.
+    """
 
     method: str
     url: str
@@ -135,22 +138,26 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     betas: frozenset[str] | None = None
 
     def __repr__(self) -> str:
-        """Returns a text without the headers and the body, which may hold secrets."""
+        """Leaves out the headers and the body, which may hold secrets."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"
 
 
 class UploadRequest(UpstreamRequest, frozen=True, kw_only=True):
-    """A request whose body is the rest of `file`, `length` bytes, which are read as they leave. The transport closes
-    the file."""
+    """A request whose body is the rest of `file`, `length` bytes, read while it is sent. The transport closes the
+    file.
+    """
 
     file: BinaryIO
     length: int
 
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
-    """A whole answer: `body` is the chat-completion JSON for the client (the provider's own bytes when nothing had to
-    change), the other fields are for the record. `recorded` is what the record keeps in place of a body that nobody
-    reads (vectors, audio), None for the body itself. `given` is what a client that gets the answer may name later."""
+    """A whole answer: `body` is the chat-completion JSON for the client (the provider's bytes if nothing had to
+    change), the other fields are for the record.
+
+    `recorded` is the record of a body that nobody reads (vectors, audio), None for the body itself. `given` is what a
+    client that gets the answer may name later.
+    """
 
     body: bytes
     model: str
@@ -162,10 +169,13 @@ class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
 
 # The class is a msgspec struct because one is made for each chunk of a stream.
 class StreamEvent(msgspec.Struct, gc=False):
-    """One event for the client. `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes
-    when nothing had to change). `has_output` is False for a preamble (role only, empty delta, keep-alive): the gate for
-    the first chunk waits for a True. `text` is the visible text delta of choice 0, kept for the record and to estimate
-    the tokens of a broken stream."""
+    """One event for the client.
+
+    `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes if nothing had to change).
+    `has_output` is False for a preamble (role only, empty delta, keep-alive): the gate for the first chunk waits for a
+    True. `text` is the visible text delta of choice 0, kept for the record and to estimate the tokens of a broken
+    stream.
+    """
 
     data: bytes
     has_output: bool
@@ -175,9 +185,9 @@ class StreamEvent(msgspec.Struct, gc=False):
 class StreamTranslator(Protocol):
     """Translates the provider's bytes, cut anywhere, to events; one instance per attempt.
 
-    Usage is never sent by `feed`: it is collected in `usage`, and the last chunk, from `closing()`, carries it once. A
-    caller that finds `usage` None at the end may set an estimate before `closing()`. `given` is what the events so far
-    have given out of what the provider keeps, which may be there twice.
+    `feed` never sends usage: `usage` collects it, and the last chunk, from `closing()`, carries it once. A caller that
+    finds `usage` None at the end may set an estimate before `closing()`. `given` lists what the events so far have
+    given out of what the provider keeps, and may hold duplicates.
     """
 
     usage: Usage | None
@@ -188,24 +198,26 @@ class StreamTranslator(Protocol):
     def given(self) -> tuple[Given, ...]: ...
 
     @property
-    def has_plain(self) -> bool:
-        """Returns whether `plain` returns a text for some of the chunks."""
-        ...
+    def has_plain(self) -> bool: ...
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """Returns the events that `data` completes. Raises ProviderError when the provider reports an error inside the
-        stream."""
+        """Returns the events that `data` completes. Raises ProviderError for an error inside the stream."""
         ...
 
     def plain(self, data: bytes) -> str:
-        """Returns the text that `data` add to the answer, where they are one whole event which does nothing else and
-        leaves as it came; an empty text for any other data. Nothing is taken: what returns a text need not be fed, and
-        all else has to be."""
+        """The answer text in `data`, if it is one whole event that only adds text and is forwarded unchanged; else
+        empty.
+
+        Consumes nothing: skip `feed` if this returned a text, and feed all other data.
+        """
         ...
 
     def closing(self) -> list[StreamEvent]:
-        """Returns the last chunk (empty delta, `finish_reason`, `usage`), without `[DONE]`; called once at the end of
-        the provider's stream. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
+        """Returns the last chunk (empty delta, `finish_reason`, `usage`), without `[DONE]`; call it once at the end of
+        the stream.
+
+        Raises ProviderError(UNUSABLE) if the stream ended before its terminator.
+        """
         ...
 
 
@@ -213,16 +225,16 @@ class StreamTranslator(Protocol):
 class Traits:
     """The declared facts about a provider.
 
-    `title` is its name as the vendor writes it. An empty `base_url` means that the integration has to name one.
-    `optional_secret`: the provider may be used without a key. `secret_extra`: secret fields that together replace the
-    key; `optional_extra`: secret fields that may be added to them. `options`: the plain fields, and `required_options`
-    the mandatory ones. `service_account`: the key may be a Google service account's JSON; with a plain API key there
-    `required_options` are not required. `default_model`: the model to fall back to at a provider that does not serve
-    the requested one. `functions`: how OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct
-    requests (see `legacy_functions`). `forward_headers`: the client's headers, in lower case, that are passed on unless
-    the integration lists others. `needs_max_output`: requests have to carry the model's largest output. `json_schema`:
-    it takes a JSON schema for the answer, or is asked for one by a tool.
-    `claude_blocks`: how the models begin that take Claude's own blocks back; an empty text stands for all.
+    `title` is its name as the vendor writes it. Without a `base_url` the integration must name one. `optional_secret`:
+    it may be used without a key. `secret_extra`: secret fields that together replace the key; `optional_extra`: secret
+    fields that may be added to them. `options`: the plain fields, and `required_options` the mandatory ones.
+    `service_account`: the key may be a Google service account's JSON; with a plain API key, `required_options` are not
+    required. `default_model`: the model to fall back to at a provider that does not serve the requested one.
+    `functions`: how OpenAI's older `functions` are sent: as tools, or unchanged, always or on direct requests (see
+    `legacy_functions`). `forward_headers`: the client's headers, in lower case, that are passed on unless the
+    integration lists others. `needs_max_output`: requests must carry the model's largest output. `json_schema`: it
+    takes a JSON schema for the answer, or is asked for one by a tool. `claude_blocks`: prefixes of the models that take
+    Claude's own blocks back; an empty text stands for all.
     """
 
     provider: str
@@ -244,51 +256,42 @@ class Traits:
 
 
 class Adapter(Protocol):
-    """A provider's dialect. It is stateless: one instance serves all requests."""
-
     provider: str
 
     @property
     def traits(self) -> Traits: ...
 
-    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """Returns the files and tokens that `build_request` will look for in `request.media` and
-        `request.access_token`; for most requests `NOTHING`."""
-        ...
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs: ...
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Returns the provider's HTTP request. Raises UnsupportedParameterError when the answer would differ in kind
-        from what the request asks for."""
+        """Raises UnsupportedParameterError if the answer would differ in kind from what the request asks for."""
         ...
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        """Returns the answer in a 2xx body. Raises ProviderError(UNUSABLE) when a 2xx body is not an answer, or carries
-        an error."""
+        """Raises ProviderError(UNUSABLE) if a 2xx body is not an answer, or carries an error."""
         ...
 
     def stream(self, request: ChatRequest) -> StreamTranslator: ...
 
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """Returns the failure behind a non-2xx answer, with its message but without keys and account ids."""
-        ...
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError: ...
 
 
 @runtime_checkable
 class PassingAdapter(Adapter, Protocol):
-    """An adapter that sends most requests almost as they came, and passes most answers on."""
-
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Returns byte strings. The body of a plain request (`ChatRequest.is_plain`) that asks for no stream and in
-        which none of them occurs is what `forwarded` returns."""
+        """If a plain request (`ChatRequest.is_plain`) without `stream` contains none of these bytes, `forwarded`
+        returns its body."""
         ...
 
     def forwarded(self, request: ChatRequest) -> bytes | None:
-        """Returns the body that the provider gets of a request that asks for no stream; None where something has to be
-        fetched for it, is left out of it with a warning, or changes the way in which the answer is read. Raises
-        UnsupportedParameterError."""
+        """The body that the provider gets of a request without `stream`.
+
+        None if something must be fetched for it, is left out with a warning, or changes how the answer is read. Raises
+        UnsupportedParameterError.
+        """
         ...
 
     def conforming(self, body: bytes) -> ParsedResponse | None:
-        """Returns the answer to such a request where a client gets the body as it is, None for any other."""
+        """The answer to such a request if the client gets the body unchanged, else None."""
         ...

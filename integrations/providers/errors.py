@@ -1,5 +1,5 @@
-"""The failures between the gateway and a provider, without the gateway's own HTTP statuses. The pipeline turns them
-into statuses (docs/routing.md#errors-of-providers); this module knows nothing of the client."""
+"""The failures between the gateway and a provider, which the pipeline turns into HTTP statuses
+(docs/routing.md#errors-of-providers)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from integrations.providers.usage import Usage
 
 
 class FailureKind(StrEnum):
-    """The kind of a failed attempt, which decides what may follow it and which status the client finally gets."""
+    """The kind of a failed attempt decides what may follow it and which status the client finally gets."""
 
     # The provider answered 400 or 422: the request is at fault at every provider, so it is never retried or failed
     # over.
@@ -45,11 +45,13 @@ REQUEST_REFUSALS = MODEL_REFUSALS | {FailureKind.REJECTED}
 
 
 class ProviderError(Exception):
-    """One failed attempt. `message` holds no secret and may be shown to the client. `status` is the provider's HTTP
-    status, or None when there was no answer. `retry_after` is in seconds. `usage` is what the failed attempt has
-    consumed, when the provider reported it before the failure: it is billed. `details` is the vendor's own error
-    object, if any, without secrets and of bounded size. `is_failed_generation` means that the model came
-    to no answer, and may come to one when it is asked again."""
+    """One failed attempt.
+
+    `message` holds no secret and may be shown to the client. `status` is the provider's HTTP status, None without an
+    answer. `retry_after` is in seconds. `usage` is what the provider reported before the failure: it is billed.
+    `details` is the vendor's own error object, without secrets and of bounded size. `is_failed_generation`: the model
+    gave no answer, and may give one when asked again.
+    """
 
     def __init__(
         self,
@@ -84,6 +86,24 @@ class NotAStreamError(ProviderError):
     def __init__(self, message: str, *, provider: str, body: bytes) -> None:
         super().__init__(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)
         self.body = body
+
+
+def incomplete(problem: str, provider: str) -> ProviderError:
+    """Returns the failure of an integration that lacks what every request needs."""
+    return ProviderError(problem, kind=FailureKind.CREDENTIALS, provider=provider)
+
+
+def unusable(
+    message: str, provider: str, *, usage: Usage | None = None, is_failed_generation: bool = False
+) -> ProviderError:
+    return ProviderError(
+        message,
+        kind=FailureKind.UNUSABLE,
+        provider=provider,
+        status=200,
+        usage=usage,
+        is_failed_generation=is_failed_generation,
+    )
 
 
 class UnsupportedParameterError(ProviderError):

@@ -7,8 +7,6 @@ from typing import Final
 
 
 class Kept(StrEnum):
-    """What an id stands for."""
-
     FILE = "file"
     RESPONSE = "response"
     ITEM = "item of a response"
@@ -27,10 +25,8 @@ NOTHING_GIVEN: Final[tuple[Given, ...]] = ()
 
 
 def given(kind: Kept, of_provider: object) -> tuple[Given, ...]:
-    """Returns what the provider's id gives out: nothing, where it is none."""
     return ((kind, of_provider),) if isinstance(of_provider, str) and of_provider else NOTHING_GIVEN
 
 
 def given_in_object(kind: Kept, of_provider: object) -> tuple[Given, ...]:
-    """Returns what the `id` of the provider's object gives out."""
     return given(kind, of_provider.get("id")) if isinstance(of_provider, dict) else NOTHING_GIVEN

@@ -1,4 +1,4 @@
-"""The token counts of an answer, in the one form that every dialect is translated into."""
+"""The token counts of an answer, in the form that every dialect is translated into."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _BYTES_PER_TOKEN = 4
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """The token counts of one answer, and what else decides on its price.
 
-    `prompt_tokens` is the whole prompt, cached and cache-written tokens included, as OpenAI counts it; the four
+    `prompt_tokens` is the whole prompt, including cached and cache-written tokens, as OpenAI counts it; the four
     disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`. The fields
-    `billed_…` are set where a provider charges for other counts than the model saw (Cohere); the price is then
-    worked out from them. `estimated` marks counts that the gateway guessed from bytes because the provider gave
-    none; clients see the mark.
+    `billed_…` are set if a provider charges for other counts than the model saw (Cohere); the price is then computed
+    from them. `estimated` marks counts that the gateway guessed from bytes because the provider gave none; clients see
+    the mark.
 
     The fields from `cache_write_1h_tokens` on serve the price alone. Each count is a part of the count that its name
     ends in: `cache_write_1h_tokens` (written for an hour) of `cache_write_tokens`, `audio_prompt_tokens` of
     `prompt_tokens`, `cache_read_audio_tokens` of `cache_read_tokens` and of `audio_prompt_tokens`. `searches` is the
     number of searches that the provider charges for, `search_context_size` is `low`, `medium` or `high`. `service_tier`
-    is the tier that the answer was served at (`flex`, `priority`, `batch`…), empty for the standard tier. `stated_cost`
-    is the cost in US dollars that the provider states; it takes precedence over every price.
+    is the tier that served the answer (`flex`, `priority`, `batch`…), empty for the standard tier. `stated_cost` is the
+    cost in US dollars that the provider states; it takes precedence over every price.
 
     `parts` are the inferences that a vendor bills for one answer, in place of the counts above, which are those that it
     tells clients. `model` is the one that a part is billed as, empty for the model of the answer, and `unknown` its
-    kind where the gateway does not know it.
+    kind if the gateway does not know it.
     """
 
     prompt_tokens: int = 0
@@ -63,7 +63,6 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def in_all(self) -> Usage:
-        """The usage with the tokens of all its parts."""
         parts = self.parts
         if not parts:
             return self
@@ -77,13 +76,14 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unknown_kinds(self) -> list[str]:
-        """The kinds of tokens that the vendor bills and the gateway does not know."""
         return sorted({part.unknown for part in self.parts if part.unknown and part.total_tokens})
 
 
 def with_total(prompt: int, completion: int, total: int) -> tuple[int, int, bool]:
-    """Returns the tokens of prompt and completion, of which one that is 0 is what the other leaves of the total. Where
-    both are 0, the total stands for the prompt, and the third value is True."""
+    """Prompt and completion tokens; one that is 0 is the rest of the total.
+
+    If both are 0, the total counts as the prompt, and the third value is True.
+    """
     left = total - prompt - completion
     if left <= 0 or (prompt and completion):
         return prompt, completion, False
@@ -91,5 +91,4 @@ def with_total(prompt: int, completion: int, total: int) -> tuple[int, int, bool
 
 
 def estimated_tokens(size: int) -> int:
-    """Returns the number of tokens in `size` bytes of text, rounded up."""
     return -(-size // _BYTES_PER_TOKEN)

@@ -1,5 +1,3 @@
-"""Makes the sandbox's answer to a request: text, tool calls or JSON, the same every time."""
-
 from __future__ import annotations
 
 import hashlib
@@ -28,8 +26,6 @@ class RejectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of the answer. Either `text` or `tool_calls` is filled, unless the behaviour is an empty answer."""
-
     text: str
     tool_calls: list[dict[str, Any]]
     finish_reason: str
@@ -41,8 +37,6 @@ class Choice:
 
 
 def choices_for(request: Mapping[str, Any], behaviour: Behaviour) -> list[Choice]:
-    """Returns the `n` choices of the answer. Raises RejectedError for requests that OpenAI rejects and this server
-    cannot serve."""
     messages = _messages(request)
     reasoning = "The user wrote something, so an answer is due." if behaviour.reasoning else ""
     if behaviour.empty:
@@ -72,7 +66,6 @@ def _count(request: Mapping[str, Any]) -> int:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """Returns the visible text of a message, with the type of each other part in brackets."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -118,7 +111,6 @@ def _structured(request: Mapping[str, Any], messages: Sequence[Mapping[str, Any]
 
 
 def _cut(text: str, request: Mapping[str, Any], number: int, reasoning: str) -> Choice:
-    """Returns the choice cut by `stop` and `max_tokens`; choices after the first contain their number."""
     if number and not request.get("response_format"):
         text = f"{text} (choice {number + 1})"
     stops = request.get("stop") or []
@@ -134,8 +126,6 @@ def _cut(text: str, request: Mapping[str, Any], number: int, reasoning: str) -> 
 def _tools_to_call(
     request: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Returns (kind, definition) of the tools to call: none after a tool's result, else those whose names occur in the
-    user's words, else the first."""
     offered = [tool for tool in request.get("tools") or [] if isinstance(tool, dict)]
     choice = request.get("tool_choice") or "auto"
     if not offered or choice == "none":
@@ -158,7 +148,6 @@ def _is_single(choice: Any) -> bool:
 
 
 def _names_chosen(choice: Any) -> set[str] | None:
-    """Returns the tool names that `tool_choice` allows; None means all."""
     if not isinstance(choice, dict):
         return None
     if choice.get("type") == "allowed_tools":

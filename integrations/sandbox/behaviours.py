@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The behaviour of a model. A `status` other than 200 is answered at once. Delays are in seconds. Counts are of
-    content chunks; a shorter answer misbehaves after its last one."""
+    """A `status` other than 200 is answered at once. Delays are in seconds. Counts are of content chunks; a shorter
+    answer misbehaves after its last one."""
 
     status: int = 200
     error_type: str = ""
@@ -33,7 +33,6 @@ class Behaviour:
 
     @property
     def answers(self) -> bool:
-        """Returns True if every request gets a whole answer."""
         ends = (self.error_event_after, self.hang_after, self.cut_after)
         return self.status == 200 and not (self.flaky or self.half or self.hang) and all(end is None for end in ends)
 

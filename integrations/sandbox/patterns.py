@@ -1,5 +1,3 @@
-"""Makes a string that matches a simple regular expression: literals, classes, groups, alternatives and repeats."""
-
 from __future__ import annotations
 
 import re
@@ -9,8 +7,6 @@ _CANDIDATES = "a0A_-. @/:+#"
 
 
 def matching_text(pattern: str) -> str | None:
-    """Returns a text that `pattern` matches, or None when the pattern is too complex for this generator (look-around,
-    back-references)."""
     try:
         text = _Pattern(pattern).alternatives()
         return text if re.search(pattern, text) else None
@@ -19,9 +15,6 @@ def matching_text(pattern: str) -> str | None:
 
 
 class _Pattern:
-    """A cursor over the pattern; each method consumes one construct and returns text for it. It raises IndexError for a
-    pattern that is cut short."""
-
     def __init__(self, source: str) -> None:
         self.source = source
         self.position = 0

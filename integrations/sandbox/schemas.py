@@ -1,5 +1,3 @@
-"""Makes a JSON value that satisfies a JSON schema, for the sandbox's tool calls and `response_format`."""
-
 from __future__ import annotations
 
 import math
@@ -29,8 +27,6 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The place of a value: `name` seeds its text, and `variant` makes adjacent values differ."""
-
     root: Mapping[str, Any]
     name: str
     optional: bool
@@ -44,8 +40,8 @@ class _Place:
 
 
 def sample(schema: Any, *, name: str = "value", optional: bool = True) -> Any:
-    """Returns a value for `schema`; with `optional` also properties that are not required are filled in. Raises
-    ValueError when no finite value exists or a reference leads nowhere."""
+    """With `optional` it fills in optional properties too. Raises ValueError if no finite value exists or a reference
+    leads nowhere."""
     root = schema if isinstance(schema, Mapping) else {}
     return _sample(schema, _Place(root=root, name=name, optional=optional))
 
@@ -120,8 +116,6 @@ def _merged(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any
 
 
 def _first_possible(schema: Mapping[str, Any], key: str, place: _Place) -> Any:
-    """Returns a value for the first alternative that has a finite one; at a large depth `null` is taken when it is
-    offered."""
     options = list(schema[key])
     nulls_last = sorted(options, key=lambda option: isinstance(option, Mapping) and option.get("type") == "null")
     rest = {name: value for name, value in schema.items() if name != key}

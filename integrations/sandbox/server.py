@@ -1,6 +1,6 @@
 """The sandbox's HTTP server: `/v1/chat/completions`, `/v1/embeddings`, `/v1/rerank`, `/v1/models`.
 
-aiohttp serves it: a server that is already in the project's lock and cancels a handler whose client has left.
+aiohttp serves it: it is already in the project's lock and cancels a handler whose client has left.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _WORD = re.compile(r"\w+")
 
 
 def embeddings_for(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the answer to a request of OpenAI's Embeddings API. Raises RejectedError."""
     inputs = _inputs(request.get("input"))
     dimensions = request.get("dimensions") or _DIMENSIONS
     if not isinstance(dimensions, int) or not 0 < dimensions <= _MAX_DIMENSIONS:
@@ -52,7 +51,6 @@ def embeddings_for(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ranking_for(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the answer to a request to rank documents. Raises RejectedError."""
     query, documents = request.get("query"), request.get("documents")
     if not isinstance(query, str) or not isinstance(documents, list) or not all(documents):
         raise RejectedError("query has to be a text, and documents a list of texts.", "documents")
@@ -74,7 +72,6 @@ def _inputs(given: Any) -> list[str | list[int]]:
 
 
 def _vector(given: str | list[int], dimensions: int) -> list[float]:
-    """Returns a vector of length 1, in which each word of the text has its place."""
     words = _WORD.findall(given.lower()) or [given] if isinstance(given, str) else [str(token) for token in given]
     sums = [0.0] * dimensions
     for word in words:
@@ -89,9 +86,6 @@ def _base64(vector: Sequence[float]) -> str:
 
 
 class Sandbox:
-    """The memory of one server: beginnings of prompts for the prefix cache, and the number of attempts at each flaky
-    request."""
-
     def __init__(self) -> None:
         self.prefixes = PrefixCache()
         self._attempts: Counter[bytes] = Counter()
@@ -132,7 +126,6 @@ class Sandbox:
         return web.json_response(wire.completion(request, choices, used))
 
     async def answer(self, made: Callable[[Mapping[str, Any]], dict[str, Any]], http: web.Request) -> web.Response:
-        """Answers an operation whose answer `made` makes of the request."""
         body = await http.read()
         try:
             request = _decoded(body)
@@ -202,8 +195,6 @@ async def _streamed(
 
 
 def _misbehaves_at(behaviour: Behaviour, outputs: int) -> int | None:
-    """Returns the number of pieces after which the answer misbehaves: all pieces of a short one, whose end is then
-    missing. None when it never misbehaves."""
     counts = (behaviour.error_event_after, behaviour.hang_after, behaviour.cut_after)
     return next((min(after, outputs) for after in counts if after is not None), None)
 

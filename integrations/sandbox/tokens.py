@@ -1,5 +1,3 @@
-"""The sandbox's token arithmetic: simple, deterministic, and with a prefix cache like a real provider's."""
-
 from __future__ import annotations
 
 import hashlib
@@ -28,8 +26,7 @@ def count(text: str) -> int:
 
 
 def message_tokens(message: Mapping[str, Any]) -> int:
-    """Returns the number of tokens of a message: a text counts by its pieces, an image, document or audio part at a
-    flat rate, tool calls by their JSON."""
+    """Text counts by its pieces, an image, document or audio part at a flat rate, tool calls by their JSON."""
     content = message.get("content")
     tokens = _TOKENS_PER_MESSAGE
     if isinstance(content, str):
@@ -48,14 +45,11 @@ def _part_tokens(part: Any) -> int:
 
 
 class PrefixCache:
-    """Remembers the beginnings of the latest conversations, up to `size` of them."""
-
     def __init__(self, size: int = 20_000) -> None:
         self._size = size
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
     def prompt_tokens(self, messages: Sequence[Mapping[str, Any]], tools: Any) -> tuple[int, int]:
-        """Returns (all tokens of the prompt, tokens of its longest beginning that was seen before)."""
         head = json.dumps(tools or None)
         total = count(head) if tools else 0
         cached = 0

@@ -1,5 +1,3 @@
-"""Writes chat completions and chunks in OpenAI's shapes."""
-
 from __future__ import annotations
 
 import time
@@ -17,7 +15,6 @@ _ARGUMENT_CHARACTERS = 24
 
 
 def usage(prompt: tuple[int, int], choices: Sequence[Choice]) -> dict[str, Any]:
-    """Returns the usage. `prompt` is (all, cached) tokens of the prompt."""
     completion = sum(choice.tokens() for choice in choices)
     return {
         "prompt_tokens": prompt[0],
@@ -50,7 +47,7 @@ def completion(request: Mapping[str, Any], choices: Sequence[Choice], used: Mapp
 def chunks(
     request: Mapping[str, Any], choices: Sequence[Choice], used: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yields (chunk, True when it carries output) for a stream, without `[DONE]`. With `stream_options.include_usage`
+    """Yields (chunk, True if it carries output) for a stream, without `[DONE]`. With `stream_options.include_usage`
     every chunk has `usage`, null until an extra last one without choices, as OpenAI sends it."""
     with_usage = bool((request.get("stream_options") or {}).get("include_usage"))
     head = _head(request, "chat.completion.chunk")
@@ -101,7 +98,6 @@ def _deltas(choice: Choice) -> Iterator[dict[str, Any]]:
 
 
 def _call_deltas(index: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the deltas of a call: the first one names the call, the others carry its arguments in pieces."""
     kind = call["type"]
     body, text_key = call[kind], "arguments" if kind == "function" else "input"
     opening = {"index": index, "id": call["id"], "type": kind, kind: {"name": body["name"], text_key: ""}}

@@ -1,6 +1,8 @@
-"""OAuth access tokens for integrations whose key is a Google service account. The library google-auth makes and signs
-the assertion and reads the answer (https://developers.google.com/identity/protocols/oauth2/service-account); it blocks,
-so it runs in a thread."""
+"""OAuth access tokens for integrations whose key is a Google service account.
+
+google-auth makes and signs the assertion and reads the answer
+(https://developers.google.com/identity/protocols/oauth2/service-account); it blocks, so it runs in a thread.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +35,17 @@ _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErr
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """An OAuth access token and the time when it expires (`expires_at`, Unix time in seconds)."""
-
     value: str = field(repr=False)
     expires_at: float
 
 
 class AccessTokens:
     """The access tokens of one worker, used from its event loop. Tokens are kept until five minutes before they expire,
-    and one request for each account is under way at a time, however many requests wait for it. With `allow_private` the
-    account may name a token server anywhere; without it the token server must be Google's, since the file comes from
-    the person who sets up the integration and the request for a token leaves from inside this network."""
+    and concurrent requests for one account share one fetch.
+
+    With `allow_private` the account may name any token server. Without it the server must be Google's: the file comes
+    from the person who sets up the integration, and the request leaves from inside this network.
+    """
 
     def __init__(self, *, allow_private: bool = False, clock: Callable[[], float] = time.time) -> None:
         self._allow_private = allow_private
@@ -52,8 +54,7 @@ class AccessTokens:
         self._fetching: dict[str, asyncio.Task[AccessToken]] = {}
 
     async def token_for(self, credentials: Credentials) -> str:
-        """Returns a valid access token for the credentials' service account. Raises ProviderError: CREDENTIALS when the
-        account is unusable or refused, UNAVAILABLE without an answer."""
+        """Raises ProviderError: CREDENTIALS if the account is unusable or refused, UNAVAILABLE without an answer."""
         account = hashlib.sha256(credentials.secret.encode()).hexdigest()
         known = self._known.get(account)
         now = self._clock()
@@ -98,7 +99,6 @@ class AccessTokens:
 
 
 def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken:
-    """Returns a new access token from the account's token server; blocks. Raises ProviderError."""
     # google-auth is imported here because importing it is slow and few projects use Vertex AI.
     from google.auth.exceptions import GoogleAuthError, RefreshError
     from google.auth.transport.requests import Request
@@ -161,8 +161,8 @@ def _is_googles(token_uri: str) -> bool:
 
 
 def _refused(provider: str, error: Any) -> ProviderError:
-    """Returns the failure for a refused service account, with Google's error code and text, such as "invalid_grant:
-    Account not found", which are the first arguments of `RefreshError`."""
+    """Quotes Google's error code and text, such as "invalid_grant: Account not found", which are the first arguments of
+    `RefreshError`."""
     reason = scrub(str(error.args[0] if error.args else ""))[:_MESSAGE_LENGTH]
     kind = FailureKind.UNAVAILABLE if error.retryable else FailureKind.CREDENTIALS
     return ProviderError(f"no access token for the service account: {reason}", kind=kind, provider=provider)

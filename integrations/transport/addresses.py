@@ -1,6 +1,3 @@
-"""Checks of the base addresses that an integration may name, since a `base_url` gives access to the network in which
-the gateway runs."""
-
 from __future__ import annotations
 
 import ipaddress
@@ -24,8 +21,8 @@ _HOST_NETWORKS = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("
 
 
 class PrivateAddressError(Exception):
-    """The name of a host resolves to a private address. The message holds the host's name and leaves the address out,
-    so that it does not show how the network is laid out."""
+    """A host's name resolves to a private address. The message has the name but not the address, which would show how
+    the network is laid out."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"{host} is on a private network")
@@ -34,7 +31,7 @@ class PrivateAddressError(Exception):
 
 def check_base_url(base_url: str, *, allow_private: bool, field: str = "base_url") -> None:
     """Raises core.errors.ValidationError, which names the field, for an address that a project may not name. Public
-    hosts need https. Names are resolved, so that a public name of a private address is refused as well."""
+    hosts need https. Names are resolved, so a public name of a private address is refused too."""
     parts = _parts(base_url, field)
     host = (parts.hostname or "").rstrip(".").lower()
     private = _is_private(host)
@@ -45,8 +42,8 @@ def check_base_url(base_url: str, *, allow_private: bool, field: str = "base_url
 
 
 def check_webhook_url(url: str, *, allow_private: bool, field: str = "url") -> None:
-    """Raises core.errors.ValidationError for an address that a project may not have messages posted to. A token may
-    stand in the query, which other addresses may not have."""
+    """Raises core.errors.ValidationError for an address that a project may not have messages posted to. Unlike in other
+    addresses, a token may be in the query."""
     try:
         bare = urlunsplit(urlsplit(url)._replace(query=""))
     except ValueError:
@@ -57,7 +54,7 @@ def check_webhook_url(url: str, *, allow_private: bool, field: str = "url") -> N
 
 
 def check_form(base_url: str) -> None:
-    """Raises core.errors.ValidationError when the text is not an address that requests can be sent to. It is the only
+    """Raises core.errors.ValidationError if the text is not an address that requests can be sent to. It is the only
     check for operators, who may use any network."""
     _parts(base_url, "base_url")
 
@@ -86,8 +83,8 @@ def _is_private(host: str) -> bool:
 
 
 def is_plainly_private(host: str) -> bool:
-    """Returns True when the text of the host itself shows that it is private, so that the person who entered it knew.
-    No name is resolved."""
+    """Returns True if the host's text itself shows that it is private, so that the person who entered it knew. Resolves
+    no name."""
     literal = literal_address(host)
     return is_local_name(host) if literal is None else not is_public(literal)
 
@@ -98,7 +95,6 @@ def is_local_name(host: str) -> bool:
 
 
 def resolved(host: str) -> list[IPAddress]:
-    """Returns the addresses of a name, an empty list when it does not resolve now."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -107,7 +103,7 @@ def resolved(host: str) -> list[IPAddress]:
 
 
 def literal_address(host: str) -> IPAddress | None:
-    """Returns the address that the host is in any notation that connects to one, and None for a name."""
+    """Returns the host's address in any notation that connects to one; None for a name."""
     host = host.partition("%")[0]
     try:
         return ipaddress.ip_address(host)
@@ -121,7 +117,6 @@ def literal_address(host: str) -> IPAddress | None:
 
 
 def is_public(address: IPAddress) -> bool:
-    """Returns True when the address can be reached from the whole internet."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = _inner(address)
         if inner is not None:
@@ -131,8 +126,7 @@ def is_public(address: IPAddress) -> bool:
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Returns the IPv4 address into which a translator on the way (NAT64, 6to4) turns this IPv6 address, and None
-    without one."""
+    """Returns the IPv4 address into which a translator on the way (NAT64, 6to4) turns this IPv6 address, if any."""
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour

@@ -1,5 +1,4 @@
-"""The reference transport: aiohttp, with one session per worker. It is also the transport for requests through HTTP
-proxies.
+"""The reference transport: aiohttp, with one session per worker. It also serves requests through HTTP proxies.
 
 `trust_env` stays off although proxies come from the environment: with it aiohttp also reads ~/.netrc and would replace
 a provider's key by an entry there.
@@ -46,7 +45,7 @@ _BROKEN = (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError, OSError)
 
 
 class AiohttpResponse(AsyncIterator[bytes]):
-    """A response read through aiohttp. A cancelled read loses nothing and may be repeated."""
+    """A cancelled read loses nothing and may be repeated."""
 
     def __init__(self, response: aiohttp.ClientResponse, host: str, idle: float) -> None:
         self._response = response
@@ -130,8 +129,7 @@ class AiohttpResponse(AsyncIterator[bytes]):
 
 
 class AiohttpTransport:
-    """A transport by aiohttp, bound to the event loop on which it sends first. `proxy_for` returns the proxy of an
-    origin."""
+    """Bound to the event loop on which it sends first. `proxy_for` returns the proxy of an origin."""
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class AiohttpTransport:
         return decompressed(response, head.origin.host)
 
     def begin(self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]) -> None:
-        """Begins nothing: aiohttp has to be awaited."""
+        """Never begins: aiohttp has to be awaited."""
 
     async def close(self) -> None:
         self._closed = True
@@ -198,8 +196,8 @@ class AiohttpTransport:
         return AiohttpResponse(response, origin.host, timeouts.idle)
 
     def _note_keep_alive(self, origin: Origin, keep_alive: str | None) -> None:
-        """Remembers an origin that keeps connections for a shorter time than this client does, so that its connections
-        are closed and not used again."""
+        """Remembers an origin that keeps connections for a shorter time than this client, so that they are closed and
+        not reused."""
         if keep_alive is None:
             return
         seconds = keep_alive_timeout(keep_alive.encode("latin-1", "replace"))
@@ -237,22 +235,20 @@ class AiohttpTransport:
 
 
 def _body_of(request: UpstreamRequest) -> bytes | BinaryIO:
-    """Returns the body as aiohttp takes it: it writes a large bytes body in one piece and warns about it, so such a
-    body is passed as a stream."""
+    """Passes a large body as a stream: aiohttp writes large bytes in one piece and warns about it."""
     if isinstance(request, UploadRequest):
         return request.file
     return request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body)
 
 
 async def _note_written(session: aiohttp.ClientSession, trace: Any, _: Any) -> None:
-    """Tells the caller that the request is on its way; aiohttp calls it when the head has been written."""
     if trace.trace_request_ctx is not None:
         trace.trace_request_ctx.is_written = True
 
 
 class _Connector(aiohttp.TCPConnector):
-    """A connector that gives out no kept connection that its peer has ended, even when the event loop has not noticed
-    yet, since aiohttp would write the request to it."""
+    """Gives out no kept connection that its peer has ended, even if the event loop has not noticed yet: aiohttp would
+    write the request to it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

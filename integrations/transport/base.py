@@ -1,7 +1,7 @@
-"""The interface between the gateway and an upstream HTTP client, behind which clients are interchangeable.
+"""The interface between the gateway and an upstream HTTP client; clients are interchangeable behind it.
 
 A transport lives as long as its worker. It has pooled keep-alive connections and TCP_NODELAY, and no cookies or
-redirects. It sends `accept-encoding: identity`, and decompresses what comes compressed all the same (`decompression`).
+redirects. It sends `accept-encoding: identity`, and still decompresses compressed answers (`decompression`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from integrations.transport.request_head import RequestHead
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """The timeouts of a request in seconds. `first_byte` runs from the end of the request to the response's head;
-    `idle` between two reads of the body."""
+    """In seconds. `first_byte` runs from the end of the request to the response's head, `idle` between two reads of the
+    body."""
 
     connect: float = 5.0
     first_byte: float = 120.0
@@ -34,12 +34,12 @@ class UpstreamResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Returns the headers with names in lower case; the last of repeated headers counts."""
+        """Names are in lower case; the last of repeated headers counts."""
         ...
 
     async def read(self, *, limit: int, until: float = inf) -> bytes:
-        """Returns the whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) when it is cut
-        short, (TIMEOUT) when data still arrives after `until` on the monotonic clock."""
+        """Returns the whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) if it is cut short,
+        (TIMEOUT) if data still arrives after `until` on the monotonic clock."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -47,8 +47,8 @@ class UpstreamResponse(Protocol):
         ...
 
     async def deliver(self, take: Callable[[bytes], bool]) -> bool:
-        """Calls `take` with what arrives of the body, as soon as it does and without a turn of this coroutine. Returns
-        True at the end of the body, and False when `take` has returned False; the rest waits for the next call.
+        """Calls `take` with pieces of the body as soon as they arrive, without a turn of this coroutine. Returns True
+        at the end of the body, and False once `take` has returned False; the rest waits for the next call.
 
         Raises what `take` raises, and the same failures as `chunks`.
         """
@@ -60,16 +60,14 @@ class UpstreamResponse(Protocol):
 
 
 class Sending(Protocol):
-    """The caller's view of a request on its way."""
-
     is_written: bool
     """True once the first byte of the request was written."""
 
 
 class BegunResponse(UpstreamResponse, Protocol):
-    """A response to a request that was written; its head may not have arrived yet, and `status` is 0 then. While
-    `on_news` is set, it is called whenever more has arrived, and when the response is complete or has failed; once it
-    is None, the response is awaited like any other."""
+    """A response to a written request; `status` is 0 until its head has arrived. While `on_news` is set, it is called
+    whenever more has arrived, and when the response is complete or has failed. Once it is None, the response is awaited
+    like any other."""
 
     on_news: Callable[[], None] | None
     complete: bool
@@ -77,15 +75,13 @@ class BegunResponse(UpstreamResponse, Protocol):
     """The bytes of the body that have arrived and are not read."""
 
     def body(self) -> bytes | None:
-        """Returns the body of a response that is complete, and leaves it there; None where it is compressed."""
+        """Returns the body of a complete response without consuming it; None if it is compressed."""
         ...
 
-    async def answered(self, timeouts: Timeouts) -> UpstreamResponse:
-        """Returns the response once its head has arrived. Raises what `Transport.send` raises."""
-        ...
+    async def answered(self, timeouts: Timeouts) -> UpstreamResponse: ...
 
     def keep_waiting(self) -> bool:
-        """Starts the timeout of the wait for more of the response. Returns False where waiting is pointless: it is
+        """Starts the timeout of the wait for more of the response. Returns False if waiting is pointless: it is
         complete, it has failed, or what has arrived has to be read first."""
         ...
 
@@ -98,16 +94,14 @@ class Transport(Protocol):
         connection or after a reset, TIMEOUT when a phase took too long.
 
         The request is written once at most. An idle connection that turns out to be closed is replaced before writing;
-        when a connection closes after the first byte was written, nobody can know whether the peer has read the
-        request, and the call has failed.
+        if a connection closes after the first byte was written, the peer may have read the request, and the call fails.
         """
         ...
 
     def begin(
         self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]
     ) -> BegunResponse | None:
-        """Writes a request at once where an idle connection can take it; returns None, and has written nothing, where
-        that has to be waited for."""
+        """Writes a request at once if an idle connection can take it; otherwise writes nothing and returns None."""
         ...
 
     async def close(self) -> None: ...

@@ -1,6 +1,3 @@
-"""A keep-alive connection to an origin: writes a request, parses its answer, and decides whether it may serve another
-one."""
-
 from __future__ import annotations
 
 import asyncio
@@ -31,13 +28,15 @@ _JUST_NOW_SECONDS = 0.005
 
 
 class SurplusAnswerError(Exception):
-    """The peer began an answer for which there is no request."""
+    pass
 
 
 class Connection(asyncio.Protocol):
-    """A connection, which serves one exchange at a time. `on_free` and `on_lost` notify its pool, `ages` knows how long
-    it may lie idle. One coarse timer serves all phases: a new deadline is a stored number, and the timer is set again
-    only when it would otherwise fire too late."""
+    """Serves one exchange at a time. `on_free` and `on_lost` notify its pool; `ages` knows how long it may lie idle.
+
+    One coarse timer serves all phases: a new deadline is a stored number, and the timer is set again only if it would
+    otherwise fire too late.
+    """
 
     def __init__(
         self, origin: Origin, loop: asyncio.AbstractEventLoop, ages: IdleAges, on_lost: Callable[[Connection], None]
@@ -72,8 +71,8 @@ class Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def take(self, now: float) -> bool:
-        """Returns True when an idle connection may serve once more; otherwise it is closed. `now` is a time of the
-        monotonic clock. Nothing has been written yet, so that another connection may serve instead."""
+        """Returns True if an idle connection may serve once more; otherwise it is closed. `now` is a time of the
+        monotonic clock. Nothing has been written yet, so another connection may serve instead."""
         transport = self._transport
         if transport is None or transport.is_closing() or self._look is None:
             return False
@@ -96,8 +95,6 @@ class Connection(asyncio.Protocol):
         on_free: Callable[[Connection], None],
         sending: Sending | None = None,
     ) -> PooledResponse:
-        """Sends a request and returns its response when the head has arrived; calls `on_free` when the next request may
-        be sent."""
         response = PooledResponse(self, self._loop, timeouts.idle)
         self._begin(response, head, body, on_free)
         if sending is not None:
@@ -113,8 +110,6 @@ class Connection(asyncio.Protocol):
         on_free: Callable[[Connection], None],
         on_news: Callable[[], None],
     ) -> WatchedResponse:
-        """Sends a request and returns its response, of which nothing has arrived; calls `on_free` when the next request
-        may be sent."""
         response = WatchedResponse(self, self._loop, timeouts.idle)
         response.on_news = on_news
         self._begin(response, head, body, on_free)
@@ -122,7 +117,6 @@ class Connection(asyncio.Protocol):
         return response
 
     async def head_of(self, response: PooledResponse, timeouts: Timeouts) -> None:
-        """Returns when the head of the response has arrived. Raises ProviderError."""
         try:
             while not response.status:
                 if response.error is not None:
@@ -139,7 +133,6 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def fail(self, error: ProviderError) -> None:
-        """Ends the current exchange, if any, with `error`, and closes the connection."""
         if self._response is not None:
             self._response.fail(error)
         self.abort()
@@ -303,7 +296,6 @@ class Connection(asyncio.Protocol):
         response.wake()
 
     def _idle_seconds(self, response: PooledResponse) -> float:
-        """Returns the seconds for which the connection may lie idle after this answer."""
         if not (response.complete and self.reusable):
             return 0.0
         for name, value in response.raw_headers:
@@ -312,7 +304,6 @@ class Connection(asyncio.Protocol):
         return self._ages.limit
 
     def _learn(self, response: PooledResponse | None) -> None:
-        """Records the idle time at which the peer ended the connection."""
         now = time.monotonic()
         if response is None:
             if self._idle_since is not _NEVER:

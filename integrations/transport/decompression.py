@@ -1,8 +1,8 @@
-"""Reads compressed answers (RFC 9110, 8.4.1). None is asked for (`accept-encoding: identity`), but some servers, and
-proxies before them, compress all the same.
+"""Reads compressed answers (RFC 9110, 8.4.1). None is asked for (`accept-encoding: identity`), but some servers and
+proxies compress all the same.
 
-The decompressors are aiohttp's, with the libraries that it names for zstd and brotli. They give their output in pieces
-of bounded size, so that the limits of whoever reads count the bytes of the answer, and not those on the wire.
+The decompressors are aiohttp's, with the libraries that it names for zstd and brotli. Their output has pieces of
+bounded size, so that readers' limits count the bytes of the answer, not those on the wire.
 """
 
 from __future__ import annotations
@@ -42,16 +42,15 @@ _NONE = ("", "identity")
 
 
 def decompressed(response: UpstreamResponse, host: str) -> UpstreamResponse:
-    """Returns the response with its body decompressed; the same one if it is not compressed."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     return response if encoding in _NONE else DecompressedResponse(response, encoding, host)
 
 
 class DecompressedResponse(AsyncIterator[bytes]):
-    """A response whose body is decompressed as it is read. A cancelled read loses nothing and may be repeated.
+    """Decompresses the body as it is read. A cancelled read loses nothing and may be repeated.
 
-    What cannot be decompressed raises ProviderError(UNUSABLE). The body of an error answer then is a sentence that says
-    so, since its status says more than the failure would.
+    An undecodable body raises ProviderError(UNUSABLE). In an error answer it becomes a sentence that says so, since the
+    status says more than the failure would.
     """
 
     def __init__(self, response: UpstreamResponse, encoding: str, host: str) -> None:
@@ -114,7 +113,6 @@ class DecompressedResponse(AsyncIterator[bytes]):
         self._response.close()
 
     def _new_decompressor(self, data: bytes) -> DecompressionBaseHandler:
-        """Returns the decompressor for a body that begins with `data`."""
         match self._encoding:
             case "gzip" | "x-gzip":
                 return ZLibDecompressor("gzip")

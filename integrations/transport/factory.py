@@ -1,5 +1,3 @@
-"""Chooses a worker's transport: the lean pool for hosts that are reached directly, aiohttp for hosts behind a proxy."""
-
 from __future__ import annotations
 
 import ssl
@@ -22,8 +20,7 @@ def create_transport(
     allow_private: bool = False,
     lookup: Lookup = system_lookup,
 ) -> Transport:
-    """Returns the transport of a kind, `pool` or `aiohttp`. Proxies and trusted authorities are read from the
-    environment here, once.
+    """`kind` is `pool` or `aiohttp`. Reads proxies and trusted authorities from the environment, once.
 
     Unless `allow_private`, no connection goes to a public name's private address. For a request through a proxy the
     proxy decides, since it resolves the name.
@@ -45,8 +42,6 @@ def create_transport(
 
 
 class ProxyAwareTransport:
-    """Sends a request directly or through a proxy, depending on its origin."""
-
     def __init__(self, direct: Transport, proxied: Transport, proxy_for: ProxyFor) -> None:
         self._direct = direct
         self._proxied = proxied

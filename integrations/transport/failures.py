@@ -1,5 +1,4 @@
-"""The failures of a transport as errors with a text. The texts name the host and nothing else, since a URL may carry a
-key in its query."""
+"""The failures of a transport. Their texts name only the host, since a URL may carry a key in its query."""
 
 from __future__ import annotations
 
@@ -7,8 +6,6 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 
 def refused(reason: str) -> ProviderError:
-    """Returns the failure of a request that cannot be sent, because of its address or headers. They come from the
-    integration, never from the client."""
     return ProviderError(f"The upstream request was refused: {reason}", kind=FailureKind.CREDENTIALS)
 
 
@@ -60,8 +57,6 @@ def too_large(host: str, limit: int) -> ProviderError:
 
 
 class UnreadableAnswerError(ProviderError):
-    """An answer that is compressed in a way that cannot be undone. Its text has none of the answer's bytes."""
-
     def __init__(self, encoding: str, reason: str) -> None:
         super().__init__(f"the provider's answer is compressed with {encoding}, {reason}", kind=FailureKind.UNUSABLE)
 

@@ -1,8 +1,7 @@
-"""The time for which a connection may lie idle: less than its peer keeps it, which a header announces or experience
-shows.
+"""The time for which a connection may lie idle: less than its peer keeps it, as a header announces or experience shows.
 
-When a peer ends a connection while a request is on its way, the gateway cannot know whether it has read the request,
-and such a request is never repeated automatically. To make that rare, connections are closed earlier.
+If a peer ends a connection while a request is on its way, the gateway cannot know whether it has read the request, and
+never repeats such a request automatically. To make that rare, connections are closed earlier.
 """
 
 from __future__ import annotations
@@ -19,29 +18,27 @@ _ENDED = select.POLLIN | select.POLLRDHUP  # The events of errors and hang-ups a
 
 
 def before(seconds: float) -> float:
-    """Returns an idle time that is safely below the `seconds` after which a peer closes, as measured here."""
     return max(seconds - min(_MARGIN_SECONDS, seconds / 2), 0.0)
 
 
 def keep_alive_timeout(keep_alive: bytes) -> float | None:
-    """Returns the idle time up to which the header `Keep-Alive` (`timeout=5, max=100`) lets a connection be used. None
-    without a timeout."""
+    """Returns the timeout of a `Keep-Alive` header (`timeout=5, max=100`); None without one."""
     seconds = keep_alive.lower().partition(b"timeout=")[2].partition(b",")[0].strip()
     return before(int(seconds)) if seconds.isdigit() else None
 
 
 def look_for_end(descriptor: int) -> Callable[[int], list[tuple[int, int]]]:
-    """Returns a function that, called with 0, returns a non-empty list when the peer has ended its side of an idle
-    connection or sent something, even when the event loop has not noticed yet. It must not be called after the
-    connection was closed, since its descriptor may belong to another one."""
+    """Returns a function that, called with 0, returns a non-empty list if the peer has ended its side of an idle
+    connection or sent something, even if the event loop has not noticed yet. It must not be called after the connection
+    was closed, since its descriptor may belong to another one."""
     poll = select.poll()
     poll.register(descriptor, _ENDED)
     return poll.poll
 
 
 class IdleAges:
-    """The observed idle times of the connections to one origin, all in seconds; `maximum` is the longest time for which
-    a connection is kept.
+    """The observed idle times of the connections to one origin, in seconds; `maximum` is the longest that a connection
+    is kept.
 
     `limit` is below the shortest idle time after which the peer ended a connection, unless others served after that
     time: a peer that restarts ends connections of any age. Observations are forgotten after ten to twenty minutes.
@@ -59,13 +56,11 @@ class IdleAges:
         self._until = 0.0
 
     def ended(self, age: float, now: float) -> None:
-        """Records that the peer ended a connection while it was idle."""
         self.look(now)
         if age > self.served and age > self._earlier:
             self.limit = min(self.limit, before(age))
 
     def failed(self, age: float, now: float) -> None:
-        """Records that the peer ended a connection without an answer when it was used again."""
         if age < _MIN_KEEP_ALIVE_SECONDS:
             return
         # Other connections may have served after that time, which then lead to another host behind the same name.
@@ -74,7 +69,6 @@ class IdleAges:
         self.ended(age, now)
 
     def look(self, now: float) -> None:
-        """Begins a new epoch when the current one is over."""
         if now >= self._until:
             self._until = now + _EPOCH_SECONDS
             self._earlier, self.served = self.served, -1.0

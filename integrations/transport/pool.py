@@ -30,9 +30,6 @@ _REMEMBERED_ORIGINS = 1024
 
 
 class PooledTransport:
-    """The pool of connections, bound to the event loop on which it sends first. It reaches every origin directly;
-    `factory` handles proxies."""
-
     def __init__(
         self,
         *,
@@ -133,7 +130,6 @@ class PooledTransport:
         return connection
 
     async def _connect_to(self, origin: Origin, addresses: list[str]) -> Connection:
-        """Returns a connection to the first address that answers."""
         loop = asyncio.get_running_loop()
         ages = self._ages_of(origin)
         failed: OSError = OSError("no address")

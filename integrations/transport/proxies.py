@@ -1,5 +1,3 @@
-"""Finds the proxy for requests to an origin, from HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
-
 from __future__ import annotations
 
 import ipaddress
@@ -17,8 +15,6 @@ def no_proxy(origin: Origin) -> None:
 
 
 def proxies_from_environment() -> ProxyFor:
-    """Returns the function for the current environment, which is read once; its answer for an origin never changes
-    afterwards."""
     proxies = {scheme: url for scheme, url in getproxies().items() if scheme in ("http", "https") and url}
     if not proxies:
         return no_proxy
@@ -40,8 +36,7 @@ def _choose(proxies: dict[str, str], origin: Origin) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    """Returns True for this host's own servers (the sandbox, a local model), which no proxy on another machine can
-    reach."""
+    """Recognizes this host's own servers (the sandbox, a local model), which no proxy on another machine can reach."""
     if host == "localhost":
         return True
     try:

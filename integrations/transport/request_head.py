@@ -29,8 +29,6 @@ _PORTS = {"http": 80, "https": 443}
 
 # Each request looks its origin up twice, and the hash of a dataclass would be computed in Python.
 class Origin(NamedTuple):
-    """The scheme, host and port of a server, by which connections are pooled."""
-
     scheme: str
     host: str
     port: int
@@ -42,8 +40,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """The parts of a head. `target` is path and query; `prefix` is everything up to and including `content-length:
-    `."""
+    """`target` is path and query; `prefix` is everything up to and including `content-length: `."""
 
     origin: Origin
     target: str = field(repr=False)
@@ -55,12 +52,11 @@ class RequestHead:
 
 
 def head_of(request: UpstreamRequest) -> RequestHead:
-    """Returns the head. Raises ProviderError(CREDENTIALS) for a URL or a header that HTTP does not allow."""
+    """Raises ProviderError(CREDENTIALS) for a URL or a header that HTTP does not allow."""
     return _head(request.method, request.url, tuple(request.headers.items()))
 
 
 def origin_of(url: str) -> Origin:
-    """Returns the origin. Raises ProviderError(CREDENTIALS) for a URL that HTTP does not allow."""
     return _parse_url(url)[1]
 
 

@@ -1,5 +1,5 @@
-"""Resolves names in the gateway itself, so that connections go only to addresses that were checked. A check of the name
-in advance is not enough, since it may resolve to something else by the time of the connection."""
+"""Resolves names in the gateway itself, so that connections go only to checked addresses. A check in advance is not
+enough, since a name may resolve differently by the time of the connection."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def any_address(host: str, address: IPAddress) -> bool:
 
 
 def as_named(host: str, address: IPAddress) -> bool:
-    """Returns True for a public address, and for a private one if the host itself shows that it is private, which was
-    checked when it was saved; a public name must not lead to a private address."""
+    """Allows public addresses, and private ones if the host itself shows that it is private, which was checked when it
+    was saved. A public name must not lead to a private address."""
     return is_public(address) or is_plainly_private(host)
 
 
@@ -47,16 +47,22 @@ async def system_lookup(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Resolver:
-    """Resolves names by a lookup and a policy. `addresses` is called once per new connection."""
+def blocking_lookup(host: str, port: int) -> list[str]:
+    """Returns the addresses of a host in a thread that may wait. Raises OSError when there are none."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # Python raises UnicodeError for an empty or overlong label of a host name.
+        raise OSError(f"{host} is not a host name") from error
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
+
+class Resolver:
     def __init__(self, allowed: AddressPolicy = any_address, lookup: Lookup = system_lookup) -> None:
         self._allowed = allowed
         self.lookup = lookup
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """Returns the addresses to connect to. Raises PrivateAddressError when all addresses are refused, OSError
-        without any."""
+        """Raises PrivateAddressError if all addresses are refused, OSError if there are none."""
         found = [host] if literal_address(host) is not None else await self.lookup(host, port)
         allowed = [text for text in found if self._may_lead(host, text)]
         if found and not allowed:
@@ -69,15 +75,12 @@ class Resolver:
 
 
 class AiohttpResolver(AbstractResolver):
-    """Makes a Resolver usable in aiohttp, which asks it for names only and takes literal addresses unchanged."""
-
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._trusting = Resolver(lookup=resolver.lookup)
         self._trusted: set[tuple[str, int]] = set()
 
     def trust(self, url: str) -> None:
-        """Adds the operator's own proxy to the allowed hosts, which may stand in any network."""
         parts = urlsplit(url)
         self._trusted.add((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)))
 

@@ -1,5 +1,3 @@
-"""An answer of a pooled connection: the data that has arrived, and the task that waits for more."""
-
 from __future__ import annotations
 
 import asyncio
@@ -18,32 +16,21 @@ ENCODING_LENGTH = len(ENCODING)
 
 
 class AnsweredBy(Protocol):
-    """The methods of a connection that a response needs."""
-
     host: str
 
-    def await_data(self, seconds: float) -> None:
-        """Starts the timeout of a wait: after `seconds` without data the answer fails."""
-        ...
+    def await_data(self, seconds: float) -> None: ...
 
-    def stop_waiting(self) -> None:
-        """Ends the timeout of a wait: nobody waits for data."""
-        ...
+    def stop_waiting(self) -> None: ...
 
-    def resume(self) -> None:
-        """Goes on reading, which the connection stops when too much lies unread: it sets `is_paused` then."""
-        ...
+    def resume(self) -> None: ...
 
     def finish(self, response: PooledResponse) -> None: ...
 
-    async def head_of(self, response: PooledResponse, timeouts: Timeouts) -> None:
-        """Returns when the head of the response has arrived. Raises ProviderError."""
-        ...
+    async def head_of(self, response: PooledResponse, timeouts: Timeouts) -> None: ...
 
 
 class PooledResponse(AsyncIterator[bytes]):
-    """A response that the connection fills and the caller empties. A cancelled read loses nothing and may be
-    repeated."""
+    """The connection fills it and the caller empties it. A cancelled read loses nothing and may be repeated."""
 
     __slots__ = (
         "_connection",
@@ -153,8 +140,8 @@ class PooledResponse(AsyncIterator[bytes]):
                 return False
 
     def hand_over(self) -> None:
-        """Gives what has arrived to the function of `deliver`, where that waits. The connection calls this once for all
-        that it has read at a time, so that pieces which arrive together leave together."""
+        """Passes what has arrived to the function of a waiting `deliver`. The connection calls this once for everything
+        it has read at a time, so that pieces which arrive together leave together."""
         take = self.take
         if take is None or not self.pieces:
             return
@@ -173,7 +160,6 @@ class PooledResponse(AsyncIterator[bytes]):
             self.wake()
 
     def _emptied(self) -> bytes:
-        """Returns what has arrived, and takes it out."""
         data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
         self.pieces.clear()
         self.buffered = 0
@@ -189,7 +175,6 @@ class PooledResponse(AsyncIterator[bytes]):
             connection.finish(self)
 
     async def wait(self, seconds: float) -> None:
-        """Waits until the head, more of the body, its end or a failure has arrived."""
         if self._connection is not None:
             self._connection.await_data(seconds)
         self._waiter = self._loop.create_future()
@@ -203,16 +188,14 @@ class PooledResponse(AsyncIterator[bytes]):
                 waiter.set_result(None)
 
     def fail(self, error: ProviderError) -> None:
-        """Ends the response with an error. The first error counts, and data that arrived before it can still be
-        read."""
+        """The first error counts, and data that arrived before it can still be read."""
         if self.error is None and not self.complete:
             self.error = error
             self.wake()
 
     @property
     def ends_with_connection(self) -> bool:
-        """Returns True when neither a length nor chunks mark the end of the body, so that it ends with the
-        connection."""
+        """True if neither a length nor chunks mark the end of the body, so that it ends with the connection."""
         return bool(self.status) and "content-length" not in self.headers and not self._chunked
 
     @property
@@ -226,8 +209,6 @@ class PooledResponse(AsyncIterator[bytes]):
 
 
 class WatchedResponse(PooledResponse):
-    """A response whose news go to a function at first (`integrations.transport.base.BegunResponse`)."""
-
     __slots__ = ("on_news",)
 
     # The connection sets it at once: a constructor would be one more call.

@@ -1,11 +1,9 @@
-"""Checks a version before it is stored: its variables, its JSON, its size in tokens, with the place of each fault."""
-
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
@@ -26,7 +24,7 @@ _BRACES = re.compile(r"\{\{")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A version as it is being written. `tools` and `response_format` are JSON values, or texts of JSON."""
+    """A version being written. `tools` and `response_format` are JSON values, or JSON as text."""
 
     system_prompt: str = ""
     variables: list[Any] = field(default_factory=list)
@@ -38,7 +36,6 @@ class Draft:
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """The path of the field of each text, and the text."""
         if not self.messages:
             return [("system_prompt", self.system_prompt)]
         return [
@@ -50,8 +47,8 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault of the version (`error`), or what its author may not have meant (`warning`). `field` is the path of the
-    field at fault; `line` and `column` begin at 1 and are None where the fault has no place in a text."""
+    """`field` is the path of the field at fault; `line` and `column` begin at 1 and are None for a fault without a
+    place in a text."""
 
     severity: Literal["error", "warning"]
     field: str
@@ -61,10 +58,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableUse:
-    """A variable that is declared or that a text has a placeholder for. `count` is the number of placeholders,
-    `first_line` the line of the first one in its text."""
-
+class PromptVariable:
     name: str
     type: str
     required: bool
@@ -75,17 +69,17 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The outcome of a check. `token_count` is estimated from `size_bytes`, the texts' bytes of UTF-8."""
+    """`token_count` is estimated from `size_bytes`, the texts' bytes of UTF-8."""
 
     findings: Sequence[Finding]
-    variables: Sequence[VariableUse]
+    variables: Sequence[PromptVariable]
     token_count: int
     size_bytes: int
 
 
 def check_draft(draft: Draft, library: Library | None = None) -> DraftCheck:
-    """Checks by the rules of `check_content`, and also what these let pass. `library` has the prompts that the draft
-    may include; without one they are not looked at."""
+    """Applies the rules of `check_content`, and warns of what these allow. Without `library` it does not check
+    includes."""
     findings: list[Finding] = []
     tools = _parsed(draft.tools, "tools", findings)
     response_format = _parsed(draft.response_format, "response_format", findings)
@@ -106,22 +100,7 @@ def check_draft(draft: Draft, library: Library | None = None) -> DraftCheck:
     return DraftCheck(findings, variables, estimated_tokens(size), size)
 
 
-def check_body(check: DraftCheck) -> dict[str, Any]:
-    """Returns the wire form of a check."""
-    return {
-        "valid": all(finding.severity != "error" for finding in check.findings),
-        "findings": [asdict(finding) for finding in check.findings],
-        "variables": [asdict(variable) for variable in check.variables],
-        "undeclared": [variable.name for variable in check.variables if not variable.is_declared],
-        "unused": [variable.name for variable in check.variables if not variable.count],
-        "token_count": check.token_count,
-        "tokens_estimated": True,
-        "size_bytes": check.size_bytes,
-    }
-
-
 def _parsed(value: Any, name: str, findings: list[Finding]) -> Any:
-    """Returns the value of a text of JSON, and any other value as it is; a text that is no JSON is a finding."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -161,7 +140,6 @@ def _errors(error: InvalidVersionError) -> Iterator[Finding]:
 
 
 def _schema_findings(response_format: Any) -> Iterator[Finding]:
-    """Yields the fault of the contract's JSON schema, which providers would refuse or ignore."""
     contract = response_format.get("json_schema") if isinstance(response_format, Mapping) else None
     if not isinstance(contract, Mapping) or response_format.get("type") != "json_schema":
         return
@@ -182,7 +160,6 @@ def _schema_findings(response_format: Any) -> Iterator[Finding]:
 
 
 def _stray_braces(path: str, text: str) -> Iterator[Finding]:
-    """Yields the braces that begin no placeholder: they reach the model as they are written."""
     placeholders = {placeholder.start for placeholder in find_placeholders(text)}
     starts = (found.start() for found in _BRACES.finditer(text))
     strays = [start for start in starts if start not in placeholders][:MAX_STRAY_BRACES]
@@ -192,7 +169,7 @@ def _stray_braces(path: str, text: str) -> Iterator[Finding]:
         yield Finding("warning", path, message, line, column)
 
 
-def _unmatched(variables: Iterable[VariableUse]) -> Iterator[Finding]:
+def _unmatched(variables: Iterable[PromptVariable]) -> Iterator[Finding]:
     for variable in variables:
         if not variable.is_declared:
             message = f"{variable.name} is not declared: left out of a request, its braces stay as they are written."
@@ -201,8 +178,7 @@ def _unmatched(variables: Iterable[VariableUse]) -> Iterator[Finding]:
             yield Finding("warning", "variables", f"{variable.name} is declared and not used in the text.")
 
 
-def _variables(texts: Iterable[str], variables: Iterable[Any]) -> list[VariableUse]:
-    """Returns the declared variables, and then the undeclared ones in the order of the texts."""
+def _variables(texts: Iterable[str], variables: Iterable[Any]) -> list[PromptVariable]:
     first: dict[str, int] = {}
     count: dict[str, int] = {}
     for text in texts:
@@ -211,7 +187,7 @@ def _variables(texts: Iterable[str], variables: Iterable[Any]) -> list[VariableU
             count[placeholder.name] = count.get(placeholder.name, 0) + 1
     declared = {item["name"]: item for item in variables if _is_named(item)}
     return [
-        VariableUse(
+        PromptVariable(
             name=name,
             type=_type_of(declared.get(name, {})),
             required=declared.get(name, {}).get("required") is True,
@@ -233,5 +209,4 @@ def _type_of(variable: Mapping[str, Any]) -> str:
 
 
 def _place(text: str, index: int) -> tuple[int, int]:
-    """Returns the line and the column of a character, both from 1."""
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)

@@ -1,7 +1,7 @@
-"""Prompts that include others: a message `{"prompt": "style@production"}` stands for the messages of that prompt.
+"""Prompts that include others: a message `{"prompt": "style@production"}` stands for that prompt's messages.
 
-What is included is resolved when a version is saved, to refuse what cannot be, and when a worker reads its
-configuration: never while a request waits.
+Includes are resolved when a version is saved, which refuses invalid ones, and when a worker reads its configuration;
+never during a request.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MAX_DIGITS = 9
 
 
 class _IncludeError(Exception):
-    """Raised for an include that cannot be resolved; the text is a sentence for the author."""
+    pass
 
 
 @dataclass(slots=True)
 class Composition:
-    """The texts of a version with those of the prompts that it includes, and the variables of all of them.
+    """The texts of a version with those of its includes, and the variables of all.
 
-    A variable that two prompts declare is that of the outer one. `included` has the version number of each included
-    prompt, by config and name.
+    If two prompts declare a variable, the outer one's declaration counts. `included` has each included prompt's version
+    number, by config and name.
     """
 
     texts: list[RoleAndText] = field(default_factory=list)
@@ -54,14 +54,12 @@ class Composition:
 
 
 class Library:
-    """The prompts of one project by the names under which others include them; each is read once."""
-
     def __init__(self, project_id: UUID) -> None:
         self._project_id = project_id
         self._versions: dict[str, PromptVersion | None] = {}
 
     def find(self, reference: str) -> PromptVersion | None:
-        """Returns the version of `name`, `name@label`, `name@3` or `name@latest`; None when there is none."""
+        """`reference` is `name`, `name@label`, `name@3` or `name@latest`."""
         if reference not in self._versions:
             self._versions[reference] = self._read(reference)
         return self._versions[reference]
@@ -87,7 +85,6 @@ class Library:
 
 
 def is_composed(messages: Sequence[Any]) -> bool:
-    """Returns whether one of the messages stands for another prompt."""
     return any(isinstance(message, Mapping) and INCLUDE in message for message in messages)
 
 
@@ -97,10 +94,10 @@ def compose(
     messages: Sequence[Mapping[str, Any]],
     variables: Sequence[Mapping[str, Any]],
 ) -> Composition:
-    """Returns the messages of a version of a config with all that they include; instructions stand before the others.
+    """Returns a version's messages with everything they include, instructions first.
 
-    `config_id` is None for a version of a config that is not stored yet. Raises InvalidVersionError that names the
-    message: `messages.0.prompt`.
+    `config_id` is None for a config that is not stored yet. Raises InvalidVersionError with the message's path:
+    `messages.0.prompt`.
     """
     made = Composition()
     made.add_variables(variables)
@@ -118,7 +115,6 @@ def compose(
 def _add(
     made: Composition, library: Library, message: Mapping[str, Any], chain: tuple[UUID, ...], *, depth: int
 ) -> None:
-    """Adds a message, or those of the prompt that it stands for. `chain` are the configs around it."""
     reference = message.get(INCLUDE)
     if reference is None:
         made.add_text(message["role"], message["content"])

@@ -30,15 +30,12 @@ class PromptMessage(TypedDict):
 
 
 def texts_of(system_prompt: str, messages: Sequence[Mapping[str, Any]]) -> list[RoleAndText]:
-    """Returns a version's own messages as roles and texts; a system prompt is one message of role system."""
     if not messages:
         return [("system", system_prompt)]
     return [(message["role"], message["content"]) for message in messages if INCLUDE not in message]
 
 
 def shown_messages(system_prompt: str, messages: Sequence[Mapping[str, Any]]) -> list[RoleAndText]:
-    """Returns the messages as people read them: one that stands for another prompt has that field's name as its role,
-    and the prompt's name as its text."""
     if not messages:
         return [("system", system_prompt)]
     return [
@@ -48,12 +45,11 @@ def shown_messages(system_prompt: str, messages: Sequence[Mapping[str, Any]]) ->
 
 
 def written_out(system_prompt: str, messages: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a version's texts as one, each message under its role."""
     return system_prompt or "\n\n".join(f"[{role}]\n{text}" for role, text in shown_messages(system_prompt, messages))
 
 
 def check_messages(messages: Sequence[Any]) -> None:
-    """Raises InvalidVersionError that names the place at fault: `messages.0.content`."""
+    """Raises InvalidVersionError with the path at fault: `messages.0.content`."""
     if len(messages) > MAX_MESSAGES:
         raise _invalid("messages", f"At most {MAX_MESSAGES} messages are allowed.")
     size, others = 0, False
@@ -85,7 +81,6 @@ def _check_reference(message: Mapping[str, Any], path: str) -> None:
 
 
 def _size(message: Mapping[str, Any], path: str) -> int:
-    """Returns the bytes of a message's text. Raises InvalidVersionError for a message of another form."""
     for name in message:
         if name not in _FIELDS:
             raise _invalid(f"{path}.{name}", "Unknown field; a message has role and content.")

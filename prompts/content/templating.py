@@ -55,8 +55,6 @@ TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared variable; `type` is one of TYPES."""
-
     name: str
     type: str
     required: bool
@@ -64,16 +62,14 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A placeholder in a text: the variable's name, and the index of the first character."""
-
     name: str
     start: int
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The compiled messages of a version, in most cases one of role system. `names` are all variables they take: the
-    declared ones and undeclared placeholders."""
+    """The compiled messages of a version, usually one of role system. `names` are all its variables: the declared ones
+    and undeclared placeholders."""
 
     variables: tuple[Variable, ...]
     names: frozenset[str]
@@ -84,7 +80,6 @@ class Template:
 
     @property
     def messages(self) -> list[RoleAndText]:
-        """The messages as they are written."""
         return self._split(self._pieces)
 
     def render(
@@ -94,11 +89,10 @@ class Template:
         tolerated: Collection[str] = (),
         limit_bytes: int = MAX_RENDERED_BYTES,
     ) -> str:
-        """Returns the texts with `values` filled in, one after the other, at most `limit_bytes` of UTF-8.
+        """Returns the concatenated texts with `values` filled in, at most `limit_bytes` of UTF-8.
 
-        `tolerated` are names that are no error though this template does not take them: those of the other variant of a
-        rollout, so that a client's request fits both. Raises MissingVariableError, InvalidVariableError and
-        UnknownVariableError.
+        Unknown names in `tolerated` are no error: they belong to a rollout's other variant, and a request has to fit
+        both. Raises MissingVariableError, InvalidVariableError and UnknownVariableError.
         """
         return "".join(self._filled(values, tolerated, limit_bytes))
 
@@ -109,7 +103,6 @@ class Template:
         tolerated: Collection[str] = (),
         limit_bytes: int = MAX_RENDERED_BYTES,
     ) -> list[RoleAndText]:
-        """Does the same, and returns each message with its role. A text that renders to nothing is no message."""
         return self._split(self._filled(values, tolerated, limit_bytes))
 
     def _split(self, pieces: Sequence[str]) -> list[RoleAndText]:
@@ -122,7 +115,6 @@ class Template:
         return found
 
     def _filled(self, values: Mapping[str, Any], tolerated: Collection[str], limit_bytes: int) -> list[str]:
-        """Returns the pieces with the values in their places."""
         if values and not self.names.issuperset(values):
             self._refuse_unknown(values, tolerated)
         texts = self._texts(values)
@@ -144,7 +136,6 @@ class Template:
                 raise UnknownVariableError(name, "is not one of this prompt's.")
 
     def _texts(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Returns the text of each placeholder by name; a name without an entry leaves its placeholders as they are."""
         texts = {}
         for variable in self.variables:
             value = values.get(variable.name)
@@ -163,7 +154,7 @@ class Template:
         return texts
 
     def _check_size(self, pieces: Sequence[str], texts: Mapping[str, str], limit_bytes: int) -> None:
-        """Checks the size before the text is built: a long value in many placeholders would exceed the memory."""
+        """Checks the size before building the text: a long value in many placeholders would exhaust the memory."""
         _require_texts(texts)
         if sum(map(len, pieces)) <= limit_bytes and sum(len(piece.encode()) for piece in pieces) <= limit_bytes:
             return
@@ -180,12 +171,11 @@ class Template:
 
 
 def compile_template(system_prompt: str, variables: Sequence[Mapping[str, Any]]) -> Template:
-    """Compiles a system prompt. Raises InvalidVersionError that names the variable's field: `variables.0.type`."""
+    """Raises InvalidVersionError with the variable's field: `variables.0.type`."""
     return compile_messages([("system", system_prompt)], variables)
 
 
 def compile_messages(messages: Iterable[RoleAndText], variables: Sequence[Mapping[str, Any]]) -> Template:
-    """Compiles messages of roles and texts. Raises as `compile_template` does."""
     declared = _declared(variables)
     pieces: list[str] = []
     slots: list[tuple[int, str]] = []
@@ -206,7 +196,6 @@ def compile_messages(messages: Iterable[RoleAndText], variables: Sequence[Mappin
 
 
 def _compile_text(text: str, pieces: list[str], slots: list[tuple[int, str]]) -> None:
-    """Adds the pieces of one text, and the places of its placeholders."""
     position = 0
     for placeholder in _PLACEHOLDER.finditer(text):
         pieces.append(text[position : placeholder.start()])
@@ -217,7 +206,6 @@ def _compile_text(text: str, pieces: list[str], slots: list[tuple[int, str]]) ->
 
 
 def find_placeholders(text: str) -> list[Placeholder]:
-    """Returns the placeholders of a text in order."""
     return [Placeholder(found[1], found.start()) for found in _PLACEHOLDER.finditer(text)]
 
 
@@ -283,7 +271,7 @@ def _wrong_type(variable: Variable) -> InvalidVariableError:
 
 
 def _require_texts(texts: Mapping[str, str]) -> None:
-    """Refuses a single surrogate, which JSON can express and which cannot be sent as UTF-8."""
+    """Refuses a lone surrogate, which JSON can express but UTF-8 cannot encode."""
     for name, text in texts.items():
         if text.isascii():
             continue

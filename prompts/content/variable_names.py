@@ -1,7 +1,6 @@
-"""The variables that the versions of a config take, whichever of them is served at the moment.
+"""The variables that a config's versions take, whichever version is served.
 
-A client sends the same request before, during and after a change of version, so a variable of another version is no
-error.
+A client sends the same request before, during and after a change of version, so another version's variable is no error.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _names: dict[UUID, frozenset[str]] = {}
 
 
 def variable_names(project_id: UUID) -> Mapping[UUID, frozenset[str]]:
-    """Returns each config's names in its latest 50 versions: one query, and another one for new versions."""
+    """Returns each config's names in its latest 50 versions, with one query, and a second one for new versions."""
     recent = PromptVersion.objects.filter(
         config__project_id=project_id, number__gt=F("config__last_version_number") - LATEST_VERSIONS
     )

@@ -1,5 +1,3 @@
-"""The content of a version, and the rules for it that its fields' types do not express."""
-
 from __future__ import annotations
 
 import json
@@ -26,8 +24,6 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """The content of a version; the fields are those of PromptVersion."""
-
     system_prompt: str = ""
     model: str = ""
     temperature: float | None = None
@@ -40,12 +36,11 @@ class VersionContent:
 
     @property
     def texts(self) -> list[RoleAndText]:
-        """The roles and texts of the messages as people read them; a system prompt is one message."""
         return shown_messages(self.system_prompt, self.messages)
 
 
 def check_content(content: VersionContent) -> None:
-    """Raises InvalidVersionError with every field that is wrong."""
+    """Raises InvalidVersionError with every field at fault."""
     problems: dict[str, list[str]] = {}
     for check in _CHECKS:
         try:
@@ -86,7 +81,6 @@ def _check_tools(content: VersionContent) -> None:
 
 
 def _function_name(tool: Any, path: str) -> str:
-    """Returns the name of an OpenAI function tool. A function's other members are checked by the provider."""
     if not isinstance(tool, Mapping):
         raise _invalid(path, "Must be an object.")
     if tool.get("type") != "function":

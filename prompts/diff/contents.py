@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
@@ -21,34 +21,33 @@ Kind = Literal["equal", "changed", "removed", "added"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row of the two columns; a side without a line is None. Line numbers begin at 1. The parts of a changed row
-    say which words of its lines differ; they are None in other rows, and after the first `MAX_COMPARED_LINES`."""
+class PromptLine:
+    """A row of the two columns; a side without a line is None. Line numbers begin at 1. The parts of a changed row tell
+    which words differ; they are None in other rows, and after the first `MAX_COMPARED_LINES`."""
 
     kind: Kind
     from_line: int | None
     from_text: str | None
     to_line: int | None
     to_text: str | None
-    from_parts: Parts | None = None
-    to_parts: Parts | None = None
+    from_parts: Parts | None
+    to_parts: Parts | None
 
 
 @dataclass(frozen=True, slots=True)
-class MessageChange:
-    """One message of both versions, or of one of them; a side without it is None. Indexes begin at 0. A message is
-    `changed` when its role or its text is another one; `lines` are the rows of the texts."""
+class PromptMessageChange:
+    """A message of one or both versions; a side without it is None. Indexes begin at 0. A `changed` message has another
+    role or text; `lines` are the rows of the texts."""
 
     kind: Kind
     from_index: int | None
     from_role: str | None
     to_index: int | None
     to_role: str | None
-    lines: tuple[Row, ...]
+    lines: tuple[PromptLine, ...]
 
     @property
     def heading(self) -> str:
-        """The role, and what became of the message: `user, added`."""
         if self.from_role and self.to_role and self.from_role != self.to_role:
             return f"{self.from_role}, now {self.to_role}"
         role = self.to_role or self.from_role or ""
@@ -57,8 +56,6 @@ class MessageChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a named item: `before` is None when it was added, `after` when it was removed."""
-
     name: str
     before: Any
     after: Any
@@ -72,25 +69,23 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """The differences between two versions; a field without differences is empty. `system_prompt` has all lines.
-    `messages` has all messages, with the system prompt as one of them, and is empty if neither version has messages."""
+    """A field without differences is empty. `system_prompt` has all lines. `messages` has all messages, the system
+    prompt among them, and is empty if neither version has messages."""
 
-    system_prompt: tuple[Row, ...]
-    messages: tuple[MessageChange, ...]
+    system_prompt: tuple[PromptLine, ...]
+    messages: tuple[PromptMessageChange, ...]
     variables: tuple[Change, ...]
     tools: tuple[Change, ...]
     parameters: tuple[Change, ...]
 
     @property
-    def sections(self) -> list[tuple[str, tuple[Row, ...]]]:
-        """The rows of each message under a heading, or those of the system prompt under none."""
+    def sections(self) -> list[tuple[str, tuple[PromptLine, ...]]]:
         if not self.messages:
             return [("", self.system_prompt)]
         return [(message.heading, message.lines) for message in self.messages]
 
     @property
-    def rows(self) -> list[Row]:
-        """The rows of all texts, one after the other."""
+    def rows(self) -> list[PromptLine]:
         return [row for _, rows in self.sections for row in rows]
 
 
@@ -110,29 +105,33 @@ def diff_contents(before: VersionContent, after: VersionContent) -> VersionDiff:
     )
 
 
-def _whole(before: str, after: str) -> tuple[Row, ...]:
-    """Returns the rows of a text that stands on one side only, the other being empty."""
-    removed = tuple(Row("removed", number, line, None, None) for number, line in enumerate(_lines(before), 1))
-    added = tuple(Row("added", None, None, number, line) for number, line in enumerate(_lines(after), 1))
-    return removed + added
+def _whole(before: str, after: str) -> tuple[PromptLine, ...]:
+    return (*_only("removed", _lines(before), 1), *_only("added", _lines(after), 1))
 
 
-def diff_messages(before: Sequence[RoleAndText], after: Sequence[RoleAndText]) -> tuple[MessageChange, ...]:
-    """Returns the messages in their order, those that neither side changed too."""
-    found: list[MessageChange] = []
+def _only(kind: Kind, lines: Iterable[str], first: int) -> Iterator[PromptLine]:
+    for number, line in enumerate(lines, first):
+        if kind == "removed":
+            yield PromptLine(kind, number, line, None, None, None, None)
+        else:
+            yield PromptLine(kind, None, None, number, line, None, None)
+
+
+def diff_messages(before: Sequence[RoleAndText], after: Sequence[RoleAndText]) -> tuple[PromptMessageChange, ...]:
+    found: list[PromptMessageChange] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         paired = min(i2 - i1, j2 - j1)
         for step in range(paired):
             (from_role, from_text), (to_role, to_text) = before[i1 + step], after[j1 + step]
             rows = diff_texts(from_text, to_text)
             kind: Kind = "equal" if tag == "equal" else "changed"
-            found.append(MessageChange(kind, i1 + step, from_role, j1 + step, to_role, rows))
+            found.append(PromptMessageChange(kind, i1 + step, from_role, j1 + step, to_role, rows))
         for i in range(i1 + paired, i2):
             role, text = before[i]
-            found.append(MessageChange("removed", i, role, None, None, _whole(text, "")))
+            found.append(PromptMessageChange("removed", i, role, None, None, _whole(text, "")))
         for j in range(j1 + paired, j2):
             role, text = after[j]
-            found.append(MessageChange("added", None, None, j, role, _whole("", text)))
+            found.append(PromptMessageChange("added", None, None, j, role, _whole("", text)))
     return tuple(found)
 
 
@@ -140,10 +139,9 @@ def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def diff_texts(before: str, after: str) -> tuple[Row, ...]:
-    """Returns the rows of two texts, line by line, with the words that differ within changed lines."""
+def diff_texts(before: str, after: str) -> tuple[PromptLine, ...]:
     left = MAX_COMPARED_LINES
-    rows: list[Row] = []
+    rows: list[PromptLine] = []
     for row in _rows(before.split("\n"), after.split("\n")):
         if left and row.kind == "changed" and row.from_text is not None and row.to_text is not None:
             from_parts, to_parts = compare_lines(row.from_text, row.to_text)
@@ -153,20 +151,18 @@ def diff_texts(before: str, after: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _rows(before: Sequence[str], after: Sequence[str]) -> Iterator[Row]:
+def _rows(before: Sequence[str], after: Sequence[str]) -> Iterator[PromptLine]:
     for tag, i1, i2, j1, j2 in _opcodes(before, after):
         paired = min(i2 - i1, j2 - j1) if tag in ("equal", "replace") else 0
         for step in range(paired):
             i, j = i1 + step, j1 + step
-            yield Row("equal" if tag == "equal" else "changed", i + 1, before[i], j + 1, after[j])
-        for i in range(i1 + paired, i2):
-            yield Row("removed", i + 1, before[i], None, None)
-        for j in range(j1 + paired, j2):
-            yield Row("added", None, None, j + 1, after[j])
+            yield PromptLine("equal" if tag == "equal" else "changed", i + 1, before[i], j + 1, after[j], None, None)
+        yield from _only("removed", before[i1 + paired : i2], i1 + paired + 1)
+        yield from _only("added", after[j1 + paired : j2], j1 + paired + 1)
 
 
 def _opcodes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Returns SequenceMatcher's opcodes, with the common beginning and end found in one pass."""
+    """Returns SequenceMatcher's opcodes, but finds the common beginning and end in one pass."""
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     i_end, j_end = len(before) - end, len(after) - end
@@ -191,7 +187,6 @@ def _common(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Returns the changes in the order of `before`, with additions last."""
     names = dict.fromkeys([*before, *after])
     pairs = [Change(name, before.get(name), after.get(name)) for name in names]
     return tuple(change for change in pairs if not _same(change.before, change.after))
@@ -211,6 +206,5 @@ def _tools(content: VersionContent) -> dict[str, Any]:
 
 
 def _parameters(content: VersionContent) -> dict[str, Any]:
-    """Returns the parameters that are set."""
     values = {name: getattr(content, name) for name in PARAMETERS}
     return {name: value for name, value in values.items() if value not in (None, "")}

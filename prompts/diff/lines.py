@@ -1,5 +1,3 @@
-"""Differences within a changed line, word by word. Pure."""
-
 from __future__ import annotations
 
 import re
@@ -16,18 +14,16 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a line, and whether the other line has something else in its place."""
-
+class PromptLinePart:
     text: str
     changed: bool
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[PromptLinePart, ...]
 
 
 def compare_lines(before: str, after: str) -> tuple[Parts, Parts]:
-    """Returns the parts of both lines; the texts of a line's parts in order are the line."""
+    """The concatenated texts of a line's parts are the line."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if len(old) * len(new) > MAX_WORD_PAIRS:
         return _whole(before), _whole(after)
@@ -40,10 +36,10 @@ def compare_lines(before: str, after: str) -> tuple[Parts, Parts]:
 
 
 def _whole(line: str) -> Parts:
-    return (Part(line, True),) if line else ()
+    return (PromptLinePart(line, True),) if line else ()
 
 
-def _parts(pieces: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Part]:
+def _parts(pieces: Sequence[tuple[str, Sequence[str]]]) -> Iterator[PromptLinePart]:
     for tag, words in pieces:
         if words:
-            yield Part("".join(words), tag != "equal")
+            yield PromptLinePart("".join(words), tag != "equal")

@@ -1,5 +1,3 @@
-"""The API of labels."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,19 +11,18 @@ from rest_framework.response import Response
 from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.roles import Right
-from core.wire.serializers import BodySerializer
+from core.wire.serializers import BodySerializer, RowSerializer
 from prompts.labels import list_label_moves, list_labels, remove_label, set_label
 from prompts.models import LABEL_CHARACTERS, REASON_CHARACTERS, PromptLabel, PromptLabelMove
 
 
-class LabelSerializer(serializers.ModelSerializer[PromptLabel]):
+class LabelSerializer(RowSerializer[PromptLabel]):
     version_id = serializers.UUIDField(read_only=True)
     version_number = serializers.IntegerField(source="version.number", read_only=True)
 
     class Meta:
         model = PromptLabel
         fields = ["name", "version_id", "version_number", "is_protected", "updated_at"]
-        read_only_fields = fields
 
 
 class LabelChangeSerializer(BodySerializer):
@@ -42,14 +39,13 @@ class LabelRemovalSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
 
 
-class LabelMoveSerializer(serializers.ModelSerializer[PromptLabelMove]):
+class LabelMoveSerializer(RowSerializer[PromptLabelMove]):
     from_version = serializers.IntegerField(source="from_version.number", default=None, read_only=True, allow_null=True)
     to_version = serializers.IntegerField(source="to_version.number", default=None, read_only=True, allow_null=True)
 
     class Meta:
         model = PromptLabelMove
         fields = ["id", "label", "from_version", "to_version", "actor", "reason", "created_at"]
-        read_only_fields = fields
 
 
 class LabelMoveFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types

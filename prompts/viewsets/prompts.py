@@ -1,5 +1,3 @@
-"""The management API of prompts: configs, versions, activations, export and import."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +12,7 @@ from core.api.viewsets import ProjectViewSet
 from core.openapi import PAGE, operation
 from core.roles import Right
 from prompts import selectors, services, shapes
-from prompts.content.checks import check_body, check_draft
+from prompts.content.checks import check_draft
 from prompts.content.composition import Library
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.serializers import (
@@ -26,8 +24,9 @@ from prompts.serializers import (
     NewConfigSerializer,
     NewVersionSerializer,
     ReasonSerializer,
-    VersionSerializer,
+    check_body,
     import_body,
+    version_entry,
 )
 from prompts.transfer import export_prompts, import_prompts
 from prompts.viewsets.details import version_detail, version_diff
@@ -113,7 +112,8 @@ class VersionViewSet(ProjectViewSet):
         errors=[404],
     )
     def list(self, request: Request, config_id: UUID) -> Response:
-        return self.page(selectors.list_versions(self.project_id, config_id), VersionSerializer)
+        rows = self.rows_of_page(selectors.list_versions(self.project_id, config_id))
+        return self.get_paginated_response([version_entry(row) for row in rows])
 
     @operation(
         "createPromptVersion",
@@ -161,7 +161,7 @@ class VersionViewSet(ProjectViewSet):
         return Response(version_diff(self.project_id, config_id, version_id, other_id))
 
     def _shown(self, config_id: UUID, version_id: UUID) -> Any:
-        return VersionSerializer(selectors.get_version(self.project_id, config_id, version_id)).data
+        return version_entry(selectors.get_version(self.project_id, config_id, version_id))
 
 
 class ActivationViewSet(ProjectViewSet):

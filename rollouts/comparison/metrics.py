@@ -1,10 +1,6 @@
-"""Target and baseline side by side: their totals in the request log, and the figures of the evaluation."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -24,39 +20,9 @@ from rollouts.verdicts.figures import check_formula, figures_before_any
 _SERVING = frozenset({Status.RUNNING.value, Status.PAUSED.value})
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The comparison of both arms. `figures` are those of the latest verdict (see `verdicts.figures`), reached at
-    `decided_at`; the totals are current and cover every stage. `open_requests`, by arm, have no first output yet;
-    `outlook` is None unless the rollout is running, and `signals` where they take more than a query may."""
-
-    target: ArmTotals
-    baseline: ArmTotals
-    figures: Mapping[str, Any]
-    decided_at: datetime | None
-    open_requests: Mapping[str, int]
-    outlook: Outlook | None
-    signals: Mapping[str, Any] | None
-
-
-def compare(rollout: Rollout) -> Comparison:
-    """Returns the comparison. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    totals = totals_of(rollout)
-    evaluation = rollout.evaluation
-    figures = latest_figures(rollout)
-    return Comparison(
-        target=totals[TARGET],
-        baseline=totals[BASELINE],
-        figures=figures,
-        decided_at=evaluation.decided_at,
-        open_requests=open_by_arm(rollout),
-        outlook=present_outlook(rollout, figures),
-        signals=_signals(rollout),
-    )
-
-
-def _signals(rollout: Rollout) -> Mapping[str, Any] | None:
-    """Returns what users did. It decides nothing, so that the other figures do not wait for a log that is too large."""
+def signals_unless_too_many(rollout: Rollout) -> Mapping[str, Any] | None:
+    """Returns None if the log is too large for one query: signals decide nothing, so other figures do not wait for
+    them. Raises AnalyticsUnavailableError."""
     try:
         return signals_of(rollout)
     except AnalyticsLimitError:
@@ -64,7 +30,7 @@ def _signals(rollout: Rollout) -> Mapping[str, Any] | None:
 
 
 def latest_figures(rollout: Rollout) -> Mapping[str, Any]:
-    """Returns the figures of the latest verdict. Without one, or with one of another formula, nothing is known."""
+    """Returns the figures of the latest verdict; empty ones without a verdict or with one of another formula."""
     try:
         check_formula(rollout)
     except UnknownFormulaError as error:
@@ -74,8 +40,8 @@ def latest_figures(rollout: Rollout) -> Mapping[str, Any]:
 
 
 def open_by_arm(rollout: Rollout) -> Mapping[str, int]:
-    """Returns by arm the requests that were allocated a while ago and have no first output, as far as Redis knows;
-    at most 1,000."""
+    """Returns by arm the requests allocated a while ago that have no first output, as far as Redis knows; at most
+    1,000."""
     found = open_requests(rollout.pk) if rollout.status in _SERVING else []
     return {arm: sum(one.variant == arm for one in found) for arm in (TARGET, BASELINE)}
 
@@ -85,8 +51,4 @@ def present_outlook(rollout: Rollout, figures: Mapping[str, Any]) -> Outlook | N
 
 
 def totals_of(rollout: Rollout) -> Mapping[str, ArmTotals]:
-    """Returns the totals by arm up to now. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    # The range is wider by a minute, because requests may have arrived before the start was stored or after the end.
-    start = (rollout.started_at or rollout.created_at) - timedelta(minutes=1)
-    end = (rollout.ended_at or timezone.now()) + timedelta(minutes=1)
-    return arm_totals(rollout.project_id, rollout.pk, start, end)
+    return arm_totals(rollout.project_id, rollout.pk, *rollout.requests_between(timezone.now()))

@@ -1,5 +1,5 @@
-"""The judged minutes of a rollout as few sums over time, added up where they are stored: a rollout of a week has ten
-thousand minutes, each with histograms. The SQL is that of either database."""
+"""A rollout's judged minutes as few sums over time, added up in the database: a week has ten thousand minutes, each
+with histograms. The SQL is that of either database."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Max, Min
 
+from rollouts.evaluation.counts import SUMS, Outcomes
 from rollouts.models import Rollout, RolloutMinute
 
 BUCKETS = 96
@@ -23,33 +24,19 @@ _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class ArmSums:
-    """The sums of one arm in one interval. `timed` and `priced` are the answers with a latency and with a price."""
-
-    requests: int
-    unanswered: int
-    judged: int
-    errors: int
-    answered: int
-    contract: int
-    truncated: int
-    fallback: int
-    empty: int
-    stopped: int
-    timed: int
-    latency_ms: int
-    priced: int
-    cost_usd: Decimal
+class ArmSums(Outcomes):
+    timed: int = 0
+    latency_ms: int = 0
+    priced: int = 0
+    cost_usd: Decimal = Decimal(0)
 
 
-_WHOLE = (
-    "requests", "unanswered", "judged", "errors", "answered", "contract", "truncated", "fallback", "empty", "stopped"
-)  # fmt: skip
+_WHOLE = tuple(name for name in SUMS if not name.startswith("uncompared"))
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Both arms in each interval of `step`, which `times` begin; None where an arm has no minute."""
+    """Both arms in each interval of `step` that begins at one of `times`; None where an arm has no minute."""
 
     times: Sequence[datetime]
     step: timedelta
@@ -59,8 +46,6 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How a database reads a number of a JSON document, and the sum of the numbers in an object of it."""
-
     whole: str
     decimal: str
     members: str
@@ -81,7 +66,6 @@ _DIALECTS = {
 
 
 def _sql(vendor: str, arm: str) -> str:
-    """Returns the query of one arm's sums by interval; its parameters are first minute, minutes and rollout."""
     dialect, separator = _DIALECTS[vendor], "," if vendor == "postgresql" else "."
 
     def at(form: str, name: str) -> str:
@@ -102,7 +86,6 @@ def _sql(vendor: str, arm: str) -> str:
 
 
 def minute_sums(rollout_id: UUID) -> Sums | None:
-    """Returns the sums of the rollout's minutes, in at most BUCKETS intervals; None without minutes."""
     ends = RolloutMinute.objects.filter(rollout_id=rollout_id).aggregate(first=Min("minute"), last=Max("minute"))
     first, last = ends["first"], ends["last"]
     if first is None or last is None:
@@ -129,7 +112,6 @@ def _arm(rollout_id: UUID, arm: str, first: datetime, step: timedelta) -> dict[i
 
 
 def _sums(*sums: Any) -> ArmSums:
-    """Returns the sums, of which a database may give whole numbers as decimals. The cost comes last."""
     *whole, timed, latency_ms, priced, cost_usd = sums
     return ArmSums(
         **{name: int(one) for name, one in zip(_WHOLE, whole, strict=True)},

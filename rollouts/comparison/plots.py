@@ -1,5 +1,3 @@
-"""Plots of the two arms of a rollout over time, one for each figure that its minutes know."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +8,9 @@ from typing import Any
 from core.ui.plots import Mark, Plot, Series, Threshold, Unit
 from rollouts.comparison.minute_sums import ArmSums, Sums
 from rollouts.evaluation import Metric
+from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.explanation import LABELS
-from rollouts.evaluation.policy import EXACT
+from rollouts.evaluation.policy import RATES
 from rollouts.models import RolloutStage
 
 Value = float | Decimal | None
@@ -19,8 +18,6 @@ Value = float | Decimal | None
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure that is plotted."""
-
     unit: Unit
     value: Callable[[ArmSums, float], Value]
 
@@ -29,15 +26,12 @@ def _ratio(total: float | Decimal, count: int) -> Value:
     return total / count if count else None
 
 
-def _among_answers(metric: Metric) -> _Figure:
-    return _Figure(Unit.SHARE, lambda sums, _: _ratio(getattr(sums, metric.value), sums.answered))
+def _rate(metric: Metric) -> _Figure:
+    return _Figure(Unit.SHARE, lambda sums, _: _ratio(*events_of(sums, metric)))
 
 
 _FIGURES: Mapping[Metric, _Figure] = {
-    Metric.UNANSWERED: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.unanswered, sums.requests)),
-    Metric.ERROR_RATE: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.errors, sums.judged)),
-    **{metric: _among_answers(metric) for metric in EXACT},
-    Metric.STOPPED: _Figure(Unit.SHARE, lambda sums, _: _ratio(sums.stopped, sums.requests)),
+    **{metric: _rate(metric) for metric in RATES},
     Metric.LATENCY_AVERAGE: _Figure(Unit.MILLISECONDS, lambda sums, _: _ratio(sums.latency_ms, sums.timed)),
     Metric.COST: _Figure(Unit.MONEY, lambda sums, _: _ratio(sums.cost_usd, sums.priced)),
 }
@@ -48,8 +42,6 @@ _TRAFFIC = _Figure(Unit.COUNT, lambda sums, minutes: round(sums.requests / minut
 def metric_plots(
     sums: Sums, stages: Sequence[RolloutStage], metrics: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Plot]:
-    """Returns the plots by metric, with a mark where each stage begins. `metrics` are the judged ones of the latest
-    verdict; their limit is the baseline's figure plus the difference below which the metric does not fail."""
     found = (
         (metric.value, _plot(f"{LABELS[metric]}, over time", figure, sums, stages, metrics.get(metric.value)))
         for metric, figure in _FIGURES.items()
@@ -58,14 +50,12 @@ def metric_plots(
 
 
 def traffic_plot(sums: Sums, stages: Sequence[RolloutStage]) -> Plot | None:
-    """Returns the plot of the requests of both arms."""
     return _plot("Requests a minute", _TRAFFIC, sums, stages, None)
 
 
 def _plot(
     title: str, figure: _Figure, sums: Sums, stages: Sequence[RolloutStage], metric: Mapping[str, Any] | None
 ) -> Plot | None:
-    """Returns None for a figure of which neither arm has a value."""
     target, baseline = (_values(figure, arm, sums) for arm in (sums.target, sums.baseline))
     if all(value is None for value in (*target, *baseline)):
         return None

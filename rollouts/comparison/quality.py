@@ -1,5 +1,3 @@
-"""The evaluators of a rollout as the API shows them: the figures of the latest verdict, and all tasks up to now."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -24,7 +22,6 @@ NOT_SAMPLED = (
 
 
 def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the evaluators of a verdict with these figures; None where a rollout has none."""
     found = figures.get("quality")
     if found is None:
         return None
@@ -56,8 +53,6 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
 
 
 def _incomplete(one: Mapping[str, Any]) -> str:
-    """Returns a sentence on pairs without scores where they keep the evaluator from passing, unless its explanation
-    says so."""
     is_said = one["not_passing"] == NotPassing.MISSING_SCORES and None not in (one["target"], one["baseline"])
     if one["missing_share"] <= MAX_MISSING_SHARE or is_said:
         return ""
@@ -87,7 +82,6 @@ def _tasks(judged: Mapping[str, int], counts: TaskCounts) -> dict[str, Any]:
 
 
 def _decides(one: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
-    """Returns whether the verdict rests on the evaluator."""
     match figures["reason"]:
         case Reason.QUALITY_FAILING:
             holds = figures["decision"] != Decision.ROLL_BACK

@@ -1,9 +1,8 @@
-"""The segments of a rollout as the API and its page show them."""
-
 from __future__ import annotations
 
 from typing import Any
 
+from core.wire.shown import shown_as
 from rollouts.evaluation.segments import (
     Segment,
     SegmentArm,
@@ -13,25 +12,24 @@ from rollouts.evaluation.segments import (
     segment_evidence,
 )
 from rollouts.models import Rollout
+from rollouts.shapes import RolloutSegment
 from rollouts.verdicts.segments import key_names, label_of, stored_segments
 
 
-def segments_of(rollout: Rollout) -> list[dict[str, Any]]:
-    """Returns the segments after the latest minute: the named ones first, then by evidence."""
+def segments_of(rollout: Rollout) -> list[RolloutSegment]:
     state = stored_segments(rollout)
     names = key_names(rollout.project_id, state.segments)
     threshold = evidence_needed(len(named_segments(state)))
     return [
-        {
-            "dimension": one.dimension,
-            "value": one.value,
-            "label": label_of(one, names),
-            "named": one.named,
-            "target": _arm(one.all_target),
-            "baseline": _arm(one.all_baseline),
-            "evidence": segment_evidence(state, one),
-            "evidence_threshold": threshold,
-        }
+        shown_as(
+            RolloutSegment,
+            one,
+            label=label_of(one, names),
+            target=_arm(one.all_target),
+            baseline=_arm(one.all_baseline),
+            evidence=segment_evidence(state, one),
+            evidence_threshold=threshold,
+        )
         for one in _in_order(state)
     ]
 

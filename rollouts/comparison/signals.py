@@ -1,7 +1,7 @@
-"""What users did after the answers of both arms: shown beside the metrics, and deciding nothing.
+"""What users did after the answers of both arms: shown beside the metrics, deciding nothing.
 
-Events of one session say less than as many of several: where events come together in sessions, a share has the interval
-of fewer requests. Unlike those of metrics, the intervals hold for one look.
+Events of one session say less than those of several: where events cluster in sessions, a share has the interval of
+fewer requests. Unlike those of metrics, the intervals hold for one look.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from analytics.agreement import share_of
+from analytics.agreement import Estimate, share_of
 from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.signals import (
     AnswerCounts,
@@ -25,54 +24,33 @@ from analytics.queries.variants.signals import (
     sampled_answers,
 )
 from rollouts.models import Rollout
+from rollouts.shapes import interval
 
 ASKED_AGAIN, EDITED, LEFT = "asked_again", "edited", "left"
 SIGNALS = (ASKED_AGAIN, EDITED, LEFT)
-_CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """A share, or the difference of two, with the bounds of its interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """So many of the `requests` had the event; `squares` is the sum of the squares of their numbers by session."""
+    """Of the `requests`, how many had the event; `squares` is the sum of the squares of their numbers by session."""
 
     events: int
     squares: int
     requests: int
 
     @property
-    def share(self) -> _Share | None:
+    def share(self) -> Estimate | None:
         together = self.squares / self.events if self.events else 1.0
-        found = share_of(self.events / together, self.requests / together)
-        if found is None or found.low is None or found.high is None:
-            return None
-        return _Share(found.value, found.low, found.high)
+        return share_of(self.events / together, self.requests / together)
 
 
 def window_of(rollout: Rollout) -> RolloutWindow:
-    """Returns the range of the rollout's requests, wider by a minute: some arrive before the start is stored or after
-    the end."""
     now = timezone.now()
-    return RolloutWindow(
-        project_id=rollout.project_id,
-        rollout_id=rollout.pk,
-        config_id=rollout.config_id,
-        start=(rollout.started_at or rollout.created_at) - timedelta(minutes=1),
-        end=(rollout.ended_at or now) + timedelta(minutes=1),
-        now=now,
-    )
+    start, end = rollout.requests_between(now)
+    return RolloutWindow(rollout.project_id, rollout.pk, rollout.config_id, start, end, now)
 
 
 def signals_of(rollout: Rollout) -> dict[str, Any]:
-    """Returns the signals by name, each with both arms. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     window = window_of(rollout)
     counts = answer_counts(window)
     sampled: dict[str, list[Sampled]] = {TARGET: [], BASELINE: []}
@@ -83,7 +61,6 @@ def signals_of(rollout: Rollout) -> dict[str, Any]:
 
 
 def _arm(counts: AnswerCounts, sampled: Sequence[Sampled]) -> Mapping[str, tuple[_Events, Mapping[str, int]]]:
-    """Returns by signal the events of an arm, and by reason how many answers are not counted."""
     again = _events((one.session, one.asked_again) for one in sampled)
     left = _events((one.session, one.left) for one in sampled)
     edited = _Events(counts.edited, counts.edited_squares, counts.settled)
@@ -119,26 +96,26 @@ def _compared(target: tuple[_Events, Mapping[str, int]], baseline: tuple[_Events
 
 
 def _shown(events: _Events, not_counted: Mapping[str, int]) -> dict[str, Any]:
-    share = events.share
     return {
         "event_count": events.events,
         "request_count": events.requests,
-        "share": share.value if share else None,
-        "interval": _interval(share),
+        **_with_interval("share", events.share),
         "not_counted": {reason: count for reason, count in not_counted.items() if count},
     }
 
 
-def _difference(target: _Share | None, baseline: _Share | None) -> dict[str, Any]:
-    """Returns the difference with Newcombe's interval (1998), which is made of those of both shares."""
-    found = None
-    if target and baseline:
-        lower = math.hypot(target.value - target.low, baseline.high - baseline.value)
-        upper = math.hypot(target.high - target.value, baseline.value - baseline.low)
-        value = target.value - baseline.value
-        found = _Share(value, max(-1.0, value - lower), min(1.0, value + upper))
-    return {"difference": found.value if found else None, "interval": _interval(found)}
+def _with_interval(name: str, found: Estimate | None) -> dict[str, Any]:
+    if found is None:
+        return {name: None, "interval": interval(None, None)}
+    return {name: found.value, "interval": interval(found.low, found.high)}
 
 
-def _interval(found: _Share | None) -> dict[str, Any]:
-    return {"low": found.low if found else None, "high": found.high if found else None, "confidence": _CONFIDENCE}
+def _difference(*shares: Estimate | None) -> dict[str, Any]:
+    """Returns the difference with Newcombe's interval (1998), made of the intervals of both shares."""
+    known = [(one.value, one.low, one.high) for one in shares if one and one.low is not None and one.high is not None]
+    if len(known) < len(shares):
+        return _with_interval("difference", None)
+    (own, own_low, own_high), (theirs, low, high) = known
+    lower, upper = math.hypot(own - own_low, high - theirs), math.hypot(own_high - own, theirs - low)
+    value = own - theirs
+    return _with_interval("difference", Estimate(value, max(-1.0, value - lower), min(1.0, value + upper)))

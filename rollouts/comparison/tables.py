@@ -1,10 +1,9 @@
-"""The figures of a verdict as the cells of tables, for people."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -26,10 +25,6 @@ _POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric's row. `mark` says how it stands, in the colour of `kind`; `decides` means that the verdict rests on
-    this metric, and `interval` has its difference with the interval and the limit, where they are known. `numbers` are
-    the figures behind the sentence, by name."""
-
     name: str
     label: str
     mark: str
@@ -56,30 +51,43 @@ _MARKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def mark_of(status: str) -> tuple[str, str]:
-    """Returns how something stands, and the colour of it."""
     return _MARKS[status]
 
 
 def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
-    """Returns the rows of the metrics that `wire.judged_metrics` returns, in the order in which people read them."""
     return [_metric_row(metric, shown[metric.value]) for metric in LABELS if metric.value in shown]
 
 
 def _metric_row(metric: Metric, one: Mapping[str, Any]) -> MetricRow:
     name = metric.value
     unjudged = ("shown only" if metric is Metric.STOPPED else "not judged", "neutral")
-    mark, kind = mark_of(one["status"]) if one["judged"] else unjudged
+    mark = mark_of(one["status"]) if one["judged"] else unjudged
+    limit = one["failing_difference"]
+    return row_of(name, LABELS[metric], mark, one, _numbers(name, one), limit=limit, limit_name="may fail from here")
+
+
+def row_of(
+    name: str,
+    label: str,
+    mark: tuple[str, str],
+    one: Mapping[str, Any],
+    numbers: Iterable[tuple[str, str]],
+    **limit: Any,
+) -> MetricRow:
+    low, value, high = one["interval"]["low"], one["difference"], one["interval"]["high"]
+    title, points = f"{label}: difference of target and baseline", partial(change, name)
+    is_known = None not in (low, value, high)
     return MetricRow(
         name=name,
-        label=LABELS[metric],
-        mark=mark,
-        kind=kind,
+        label=label,
+        mark=mark[0],
+        kind=mark[1],
         target=figure(name, one["target"]),
         baseline=figure(name, one["baseline"]),
         sentence=one["explanation"],
         decides=one["decides"],
-        interval=_plot(name, one),
-        numbers=[(label, value) for label, value in _numbers(name, one) if value],
+        interval=Interval(title, low=low, value=value, high=high, label=points, **limit) if is_known else None,
+        numbers=[(label, value) for label, value in numbers if value],
     )
 
 
@@ -96,30 +104,13 @@ def _numbers(name: str, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Design effect", UNKNOWN if design is None else f"{design:.3g}"
 
 
-def _plot(name: str, one: Mapping[str, Any]) -> Interval | None:
-    low, high = one["interval"]["low"], one["interval"]["high"]
-    if one["difference"] is None or low is None or high is None:
-        return None
-    return Interval(
-        title=f"{LABELS[Metric(name)]}: difference of target and baseline",
-        low=low,
-        value=one["difference"],
-        high=high,
-        limit=one["failing_difference"],
-        limit_name="may fail from here",
-        label=lambda value: change(name, value),
-    )
-
-
 def e_value(evidence: float | None) -> str:
-    """Returns an e-value as people read it: of very small ones the size does not matter."""
     if evidence is None:
         return UNKNOWN
     return "< 0.01" if evidence < _MIN_SHOWN else odds(evidence)
 
 
 def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
-    """Returns a name and the figures of target and baseline for all requests up to now."""
     arms = [totals[arm] for arm in ARMS]
     compared = [arm.compared for arm in arms]
     answered = [arm.compared - arm.unanswered for arm in arms]
@@ -136,22 +127,18 @@ def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
 def left_out_rows(
     totals: Mapping[str, ArmTotals], counts: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, list[str]]]:
-    """Returns by reason how many requests of target and baseline the comparison leaves out; what is in neither arm has
-    no row. `counts` are those of a verdict, which know the questions that were in a cache."""
     arms = [{**totals[arm].left_out, UNCOMPARED: counts[arm].get(UNCOMPARED, 0)} for arm in ARMS]
     codes = sorted({code for arm in arms for code, count in arm.items() if count})
     return [(left_out(code), [formats.number(arm.get(code, 0)) for arm in arms]) for code in codes]
 
 
 def difference(metric: str, one: Mapping[str, Any]) -> str:
-    """Returns the text of the difference of both arms with its interval, as far as they are known."""
     low, high = (change(metric, one["interval"][end]) for end in ("low", "high"))
     between = f" (95 % interval: {low or UNKNOWN} to {high or UNKNOWN})" if low or high else ""
     return f"{change(metric, one['difference'])}{between}"
 
 
 def figure(metric: str, value: float | None) -> str:
-    """Returns the text of a metric's value; empty where it is not known."""
     if value is None:
         return ""
     if metric.startswith("latency"):
@@ -160,8 +147,6 @@ def figure(metric: str, value: float | None) -> str:
 
 
 def change(metric: str, value: float | None) -> str:
-    """Returns the text of a difference of two values of a metric, with its sign; empty where it is not known. That of
-    two shares is in points of a percentage."""
     if value is None:
         return ""
     sign = formats.MINUS if value < 0 else "+"

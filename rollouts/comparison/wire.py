@@ -1,18 +1,17 @@
-"""The metrics and the forecast of a rollout as the API, its pages and the agent show them."""
-
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
+from core.wire.shown import shown_as
 from prompts.models import PromptVersion
-from rollouts.comparison.metrics import Comparison
+from rollouts import shapes
+from rollouts.comparison.metrics import latest_figures, open_by_arm, present_outlook, signals_unless_too_many, totals_of
 from rollouts.comparison.quality import quality_of
 from rollouts.comparison.segments import segments_of
-from rollouts.evaluation import Action, Decision, Detection, Metric, Power, Reason, Status
+from rollouts.evaluation import Action, Decision, Metric, Reason, Status
 from rollouts.evaluation.policy import failing_difference
-from rollouts.forecasts.outlook import Outlook
 from rollouts.forecasts.plan import Plan
 from rollouts.models import Rollout
 from rollouts.serializers import earlier_rollbacks_shown
@@ -20,13 +19,15 @@ from rollouts.verdicts.policies import policy_of
 from rollouts.watch.shown import watch_shown
 
 
-def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
-    """Returns the comparison: rates are shares, latencies ms, costs US dollars.
+def comparison(rollout: Rollout) -> dict[str, Any]:
+    """Returns the comparison: rates as shares, latencies in ms, costs in US dollars. Raises AnalyticsUnavailableError
+    and AnalyticsLimitError.
 
     `metrics` has both arms' figures weighted by minute, so that load and stage cancel out, with 95 % intervals that
-    hold however often one looks.
+    hold however often one looks. The totals of `target` and `baseline` are current and cover every stage.
     """
-    figures = found.figures
+    totals, figures = totals_of(rollout), latest_figures(rollout)
+    outlook = present_outlook(rollout, figures)
     return {
         "rollout_id": rollout.pk,
         "rollout_status": rollout.status,
@@ -36,11 +37,11 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "decision": figures["decision"],
         "reason": figures["reason"],
         "explanation": figures["explanation"],
-        "target": _arm(rollout.target_version, found.target),
-        "baseline": _arm(rollout.baseline_version, found.baseline),
+        "target": _arm(rollout.target_version, totals[TARGET]),
+        "baseline": _arm(rollout.baseline_version, totals[BASELINE]),
         "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
         "quality": quality_of(rollout, figures),
-        "signals": found.signals,
+        "signals": signals_unless_too_many(rollout),
         "segments": segments_of(rollout),
         "sample_ratio": figures["sample_ratio"],
         "minutes_evaluated": figures["minutes"],
@@ -48,19 +49,17 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "stage_requests_evaluated": figures["stage_requests"],
         "overdue": figures["overdue"],
         "evaluated_through": figures["through"],
-        "evaluated_at": found.decided_at,
+        "evaluated_at": rollout.evaluation.decided_at,
         "formula": figures["formula"],
-        "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
-        "forecast": _forecast(found.outlook),
-        "power": _power(found.outlook.power, found.outlook.sentences) if found.outlook else None,
+        "open_requests": open_by_arm(rollout),
+        "forecast": outlook and shown_as(shapes.RolloutForecast, outlook.forecast),
+        "power": outlook and outlook.power and shown_as(shapes.RolloutPower, outlook.power),
         "watch": watch_shown(rollout),
         "earlier_rollbacks": earlier_rollbacks_shown(rollout),
     }
 
 
 def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[str, dict[str, Any]]:
-    """Returns the metrics of a verdict, each with the difference below which it does not fail and whether the verdict
-    rests on it."""
     shown = {}
     # The metrics are put in order, because databases sort the members of objects.
     for metric in Metric:
@@ -76,8 +75,6 @@ def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[st
 
 
 def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
-    """Returns whether the verdict rests on the metric. No metric decides where a minimum or the sample ratio does,
-    or where nothing speaks against the target."""
     match figures["reason"]:
         case Reason.METRIC_FAILING:
             action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
@@ -94,65 +91,20 @@ def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -
             return bool(reason == Reason.PASSING)
 
 
-def _forecast(outlook: Outlook | None) -> dict[str, Any] | None:
-    if outlook is None:
-        return None
-    forecast = outlook.forecast
-    return {
-        "requests_per_minute": forecast.per_minute,
-        "minutes_to_minima": forecast.minutes,
-        "evidence_decides": forecast.evidence_decides,
-        "explanation": forecast.sentence,
-    }
-
-
-def planned(plan: Plan) -> dict[str, Any]:
-    """Returns the forecast of a rollout that is not made yet."""
-    return {
-        "request_count": plan.requests,
-        "requests_per_minute": plan.per_minute,
-        "unanswered_rate": plan.unanswered,
-        "minutes": plan.minutes,
-        "stages": [
-            {
-                "number": number,
-                **one.stage._asdict(),
-                "begins_after_minutes": one.begins_after,
-                "minutes": one.minutes,
-                "target_requests": one.target_requests,
-            }
-            for number, one in enumerate(plan.stages, start=1)
-        ],
-        "evidence_decides": plan.evidence_decides,
-        "explanation": plan.sentence,
-        "power": _power(plan.power, plan.power_sentences),
-    }
-
-
-def _power(power: Power | None, sentences: Sequence[str]) -> dict[str, Any] | None:
-    if power is None:
-        return None
-    return {
-        "fall": _detection(power.fall),
-        "smallest": _detection(power.smallest) if power.smallest else None,
-        "slower_minutes": power.slower_minutes,
-        "explanation": " ".join(sentences),
-    }
-
-
-def _detection(found: Detection) -> dict[str, Any]:
-    return {
-        "answered_share": found.usual,
-        "fallen_to": found.fallen,
-        "minutes": found.minutes,
-        "target_requests": found.target_requests,
-    }
+def planned(plan: Plan) -> shapes.RolloutPlan:
+    stages = [
+        shown_as(shapes.RolloutStageForecast, one, one.stage, number=number)
+        for number, one in enumerate(plan.stages, start=1)
+    ]
+    return shown_as(shapes.RolloutPlan, plan, stages=stages)
 
 
 def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
-    """Returns the totals of one arm. `error_rate` leaves out failures that the service does not answer for:
-    cancelled requests and clients' own faults. Of `request_count`, those in `left_out`, by reason, and the
-    uncompared ones are not compared; the others are answered or not."""
+    """`error_rate` leaves out cancelled requests and clients' own faults.
+
+    Of `request_count`, those in `left_out`, by reason, and the uncompared ones are not compared; the others are
+    answered or not.
+    """
     return {
         "version_id": version.pk,
         "version_number": version.number,

@@ -1,8 +1,5 @@
-"""The advance of the state by one closed minute."""
-
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -10,15 +7,14 @@ from operator import sub
 from typing import Any
 
 from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
-from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, combined
+from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, check_place, combined
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.one_user import block_design
 from rollouts.evaluation.policy import KEPT_MINUTES, RATES, WARMING_REQUESTS, Metric
-from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState, alike
+from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
-from rollouts.evaluation.statistics.evidence import added
 from rollouts.evaluation.statistics.learning import learned
-from rollouts.evaluation.statistics.mixture import beginnings, begun, evidence
+from rollouts.evaluation.statistics.mixture import beginning
 from rollouts.evaluation.statistics.strata import with_weights
 from rollouts.evaluation.together import Together
 from rollouts.evaluation.users import NOBODY, UserBlock, user_factors
@@ -28,14 +24,10 @@ def advance(state: State, counts: MinuteCounts) -> State:
     """Returns the state after one more minute of one stage. Late counts of an earlier stage follow in the minute in
     which they were recorded.
 
-    Raises ValueError for counts that are not after those already counted, or of an unknown stage.
+    Raises ValueError for counts that do not follow those already counted, or of an unknown stage.
     """
-    if (counts.minute, counts.stage) <= (state.last_minute, state.last_stage):
-        raise ValueError(
-            f"minute {counts.minute} of stage {counts.stage} does not follow {state.last_minute} of {state.last_stage}"
-        )
-    if not 1 <= counts.stage <= len(state.weights):
-        raise ValueError(f"there is no stage {counts.stage}: the rollout has {len(state.weights)}")
+    last = state.last_minute, state.last_stage
+    check_place(counts.minute, counts.stage, last=last, stages=len(state.weights))
     if counts.stage > state.stage:
         state = _entered(state, counts.stage)
     if counts.clusters:
@@ -65,13 +57,12 @@ def advance(state: State, counts: MinuteCounts) -> State:
 
 
 def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
-    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
     return reduce(advance, minutes, state)
 
 
 def _is_cold(state: State, counts: MinuteCounts) -> bool:
-    """Returns whether an arm was last served so long ago that the provider's cache has forgotten its prompt, and is
-    served too little now to fill it again. Neither says anything of the outcomes of its requests."""
+    """Returns whether an arm was idle so long that the provider's cache has forgotten its prompt, and gets too few
+    requests now to fill it again. Neither says anything of the outcomes of its requests."""
     arms = ((state.target_minute, counts.target), (state.baseline_minute, counts.baseline))
     return any(counts.minute - last > KEPT_MINUTES and _requests_of(arm) < WARMING_REQUESTS for last, arm in arms)
 
@@ -81,9 +72,10 @@ def _requests_of(arm: ArmCounts) -> int:
 
 
 def _rates_only(counts: MinuteCounts) -> MinuteCounts:
-    """Returns the counts without latencies and costs, which are neither judged nor learned as usual while a stage
-    settles or an arm is cold. The block may go on after that, because each metric compares its own requests of both
-    arms."""
+    """Removes latencies and costs, which are neither judged nor learned while a stage settles or an arm is cold.
+
+    The block may continue afterwards, because each metric compares its own requests of both arms.
+    """
 
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})
@@ -94,12 +86,13 @@ def _rates_only(counts: MinuteCounts) -> MinuteCounts:
 
 
 def _entered(state: State, stage: int) -> State:
-    """Returns the state at a later stage: the open block of the stage before is closed, and the processes of this
-    stage begin."""
     state = _closed(state, state.block)
     if state.new_users != NOBODY:
         state = _users_judged(state, state.new_users)
-    begin = {metric: _beginning(state, metric, stage) for metric in state.metrics}
+    begin = {
+        metric: beginning(state.weights, FIRST_SHARE[metric], after=state.stage, until=stage)
+        for metric in state.metrics
+    }
     return replace(
         state,
         stage=stage,
@@ -107,29 +100,18 @@ def _entered(state: State, stage: int) -> State:
         stage_baseline=Served(),
         new_users=NOBODY,
         together=Together(),
-        metrics=alike({metric: _begun(one, begin[metric]) for metric, one in state.metrics.items()})
+        metrics=alike({metric: one.with_process(begin[metric]) for metric, one in state.metrics.items()})
         if any(begin.values())
         else state.metrics,
     )
 
 
-def _beginning(state: State, metric: Metric, stage: int) -> float:
-    """Returns the weight of the metric's processes that begin now."""
-    return math.fsum(beginnings(state.weights, FIRST_SHARE[metric])[max(state.stage, 1) : stage])
-
-
-def _begun(metric: MetricState, weight: float) -> MetricState:
-    users = metric.users and replace(metric.users, worse=begun(metric.users.worse, weight))
-    return replace(metric, worse=begun(metric.worse, weight), users=users)
-
-
 def _clustered(state: State, counts: MinuteCounts) -> State:
-    """Returns the state with the design effects of this minute, which weigh the blocks that begin after it."""
     metrics = dict(state.metrics)
     for metric, sums in counts.clusters.items():
         one = metrics[metric]
         design = design_of_arms(sums, counts.target_clusters.get(metric), one.variation)
-        metrics[metric] = one.counting_for(one.design, design)
+        metrics[metric] = replace(one, next_design=design)
     return replace(state, metrics=metrics)
 
 
@@ -139,14 +121,12 @@ def _current(state: State, counts: MinuteCounts) -> State:
 
 
 def _closed(state: State, block: Block) -> State:
-    """Returns the state after the block of the current stage, which is empty again. The totals do not hold this
-    minute yet."""
     if block.empty:
         return state
     changes = _judged(state, block, _without(state.baseline, state.block.baseline))
     if state.sticky:
         changes["metrics"] = {
-            metric: one.counting_for(one.next_design, one.next_design) for metric, one in changes["metrics"].items()
+            metric: replace(one, design=one.next_design) for metric, one in changes["metrics"].items()
         }
     return replace(state, block=EMPTY, together=_together(state, block), **changes)
 
@@ -161,7 +141,6 @@ def _together(state: State, block: Block) -> Together:
 
 
 def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
-    """Returns the fields of the state that a block changes."""
     target, baseline = block.target, block.baseline
     if state.sticky:
         state = replace(state, metrics=_with_block_designs(state.metrics, block))
@@ -175,7 +154,6 @@ def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
 
 
 def _with_block_designs(metrics: Mapping[Metric, MetricState], block: Block) -> Mapping[Metric, MetricState]:
-    """Returns the metrics with the design effects of a block by itself, which weigh it."""
     designs = {metric: block_design(block.target, block.baseline, metric) for metric in metrics}
     return {
         metric: one if one.block_design == designs[metric] else replace(one, block_design=designs[metric])
@@ -201,17 +179,12 @@ def _users_judged(state: State, block: UserBlock) -> State:
         reference = state.cost.reference if metric is Metric.COST else state.latency.reference
         allowance = 1 + state.policy.cost_allowance if metric is Metric.COST else 1.0
         factors = user_factors(block, metric, reference=reference, allowance=allowance)
-        if factors is None or one.users is None:
-            continue
-        worse = added(one.users.worse, factors)
-        found = evidence(worse, state.waiting(metric))
-        metrics[metric] = replace(one, users=UserState(worse, found, max(one.users.peak, found)))
+        metrics[metric] = one.with_users(factors, state.waiting(metric))
     return replace(state, metrics=metrics)
 
 
 def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
-    """Returns the totals without an open block, since the margin must not depend on the requests that it is applied
-    to."""
+    """Removes an open block from the totals: the margin must not depend on the requests it is applied to."""
     return replace(totals, **combined(totals, block, sub)) if block is not EMPTY.baseline else totals
 
 

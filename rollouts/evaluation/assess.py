@@ -1,5 +1,3 @@
-"""The status of each metric after the minutes so far: passing, failing or not decided yet."""
-
 from __future__ import annotations
 
 import math
@@ -23,23 +21,17 @@ from rollouts.evaluation.state import ArmTotals, MetricState, State
 from rollouts.evaluation.statistics.grid import quantile
 from rollouts.evaluation.terms import Action, Status
 
-LITTLE_CLUSTERING = 2.0
-"""The design effect below which the requests of sticky allocation are believed without the evidence of their users."""
-AGREE_AT = math.log(10.0)
-"""The ln E of the users that is enough beside failing requests. Without failing requests the users have to reach
-`FAIL_AT` themselves."""
-
 
 @dataclass(frozen=True, slots=True)
 class MetricStatus:
-    """The status of one metric. `evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one.
+    """`evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one.
 
     A metric that is not `judged` decides nothing: it is ignored, or neither arm has any value of it (no prices, only
     free models).
 
-    `user_evidence` is the highest ln E of the users so far, of sticky allocation only. `users_undecided` means
-    that the metric would fail by its requests, but that few users may have made the difference, and users counted once
-    each do not show it.
+    `user_evidence` is the users' highest ln E so far, for sticky allocation only. `users_undecided`: the metric would
+    fail by its requests, but few users may have made the difference, and users counted once each do not show it. One
+    that does not have to pass may only hold the rollout.
     """
 
     metric: Metric
@@ -50,12 +42,12 @@ class MetricStatus:
     p_value: float
     user_evidence: float | None = None
     users_undecided: bool = False
+    has_to_pass: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The statuses of all metrics. `sample_ratio_alarm` means that chance cannot explain the arms' shares of the
-    traffic, so that only a failure is believed."""
+    """`sample_ratio_alarm`: chance cannot explain the arms' shares of the traffic, so only a failure is believed."""
 
     status: Status
     metrics: Mapping[Metric, MetricStatus]
@@ -64,7 +56,6 @@ class Assessment:
     minutes: int
 
     def failing(self, action: Action, state: State) -> list[Metric]:
-        """Returns the failing metrics that lead to `action`."""
         return [
             one.metric
             for one in self.metrics.values()
@@ -73,7 +64,6 @@ class Assessment:
 
     @property
     def undecided_by_users(self) -> list[Metric]:
-        """Returns the metrics that fail by their requests while their users do not agree."""
         return [one.metric for one in self.metrics.values() if one.judged and one.users_undecided]
 
 
@@ -93,7 +83,8 @@ def _overall(metrics: Mapping[Metric, MetricStatus], *, alarmed: bool) -> Status
     judged = [one for one in metrics.values() if one.judged]
     if any(one.status is Status.FAILING for one in judged):
         return Status.FAILING
-    if alarmed or not judged or any(one.status is not Status.PASSING for one in judged):
+    asked = [one for one in judged if one.has_to_pass] or judged
+    if alarmed or not asked or any(one.status is not Status.PASSING for one in asked):
         return Status.INCONCLUSIVE
     return Status.PASSING
 
@@ -116,21 +107,20 @@ def _metric(state: State, metric: Metric) -> MetricStatus:
         evidence=one.evidence,
         safety=safety,
         p_value=min(1.0, math.exp(-one.peak)),
-        user_evidence=one.users.peak if one.users else None,
+        user_evidence=one.user_evidence,
         users_undecided=worse and not failing,
+        has_to_pass=metric is not Metric.LATENCY_AVERAGE or state.formula == 3,
     )
 
 
 def _fails(one: MetricState, fail_at: float) -> bool:
-    """Returns whether the metric fails. Users who are counted once each are believed at any time. Under sticky
-    allocation the requests are believed while their design effect is small, that of the latest block too, or when the
-    users' evidence points the same way."""
+    """Users counted once each are believed at any time. Under sticky allocation, requests are believed only while their
+    design effect (the latest block's too) is small, or when the users' evidence agrees."""
     if one.users is None:
         return one.evidence >= fail_at
     if one.users.peak >= fail_at:
         return True
-    independent = one.next_design is not None and max(one.next_design, one.block_design) < LITTLE_CLUSTERING
-    return one.evidence >= fail_at and (independent or one.users.peak >= AGREE_AT)
+    return one.evidence >= fail_at and (one.is_independent or one.users_agree)
 
 
 def _is_judged(state: State, metric: Metric) -> bool:
@@ -148,8 +138,7 @@ def _has_values(arm: ArmTotals, metric: Metric) -> bool:
 
 
 def _is_sizeable(state: State, metric: Metric) -> bool:
-    """Returns whether the difference is large enough to matter. Certainty alone would fail a target for one
-    millisecond."""
+    """Certainty alone would fail a target for one millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
         enough = events_of(state.target, metric)[0] >= RATE_COUNT_SIZE

@@ -1,5 +1,3 @@
-"""Blocks: consecutive minutes of one stage that are joined until they hold enough requests to compare the arms."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -15,8 +13,6 @@ MIN_REQUESTS = 30
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The counts of both arms in a block that is still open: the sums, latencies and costs that the factors need."""
-
     target: ArmCounts = field(default_factory=ArmCounts)
     baseline: ArmCounts = field(default_factory=ArmCounts)
 
@@ -29,7 +25,6 @@ class Block:
         return not any(any(sums_of(arm)) or arm.latency or arm.cost for arm in (self.target, self.baseline))
 
     def joined(self, counts: MinuteCounts) -> Block:
-        """Returns the block with the counts of one more minute."""
         if self.empty:
             return Block(counts.target, counts.baseline)
         return Block(_joined(self.target, counts.target), _joined(self.baseline, counts.baseline))
@@ -39,7 +34,6 @@ EMPTY = Block()
 
 
 def without_unused_counts(block: Block) -> Block:
-    """Returns an open block reduced to what the factors need, which is how the state stores it."""
     return Block(_joined(EMPTY.target, block.target), _joined(EMPTY.baseline, block.baseline))
 
 

@@ -1,5 +1,3 @@
-"""The figures of target and baseline side by side, with confidence sequences."""
-
 from __future__ import annotations
 
 from rollouts.evaluation.counts import events_of
@@ -15,8 +13,6 @@ from rollouts.evaluation.statistics.intervals import (
 
 
 def figures(state: State, metric: Metric) -> Figures:
-    """Returns the figures of the closed blocks. Under sticky allocation the interval is widened by the latest design
-    effect."""
     one = state.metrics[metric]
     design = one.next_design or 1.0
     if metric is Metric.LATENCY_P95:

@@ -1,9 +1,7 @@
-"""The input of an evaluation: the counts of one minute, by arm."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from operator import add, attrgetter
 from typing import Any
@@ -36,19 +34,29 @@ class UserCounts:
     cost: Histogram = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ArmCounts:
-    """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
+MEASURES: Mapping[Metric, str] = {
+    Metric.UNANSWERED: "unanswered",
+    Metric.ERROR_RATE: "errors",
+    Metric.LATENCY_P95: "slow",
+    **{metric: metric.value for metric in EXACT},
+    Metric.LATENCY_AVERAGE: "latency",
+    Metric.COST: "cost",
+}
+"""The field of `UserCounts` that has a metric, and its measure in `analytics.queries.variants.measures`."""
 
-    `requests` were allocated to the arm, and of these `unanswered` gave their users no proper answer, for the
-    `reasons` given. `judged` are the requests whose outcome the service and the provider answer for, `errors` those of
-    them that failed. `answered` succeeded, and `contract`, `truncated`, `fallback` and `empty` are those of them with
-    that fault (see `policy.EXACT`); of `stopped` requests the client left after the first output. Requests whose
-    question was in the other arm's cache are not among `requests`: these `uncompared` ones count for the minima of a
-    stage, and `uncompared_unanswered` of them got no proper answer. `left_out` are the requests that count among
-    `units` only, by reason, cache hits among them. `units` are the allocation units first seen in this minute.
-    `latency` and `cost` count answered requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are
-    their sums. `by_user` tells the users of this minute's requests apart, for sticky allocation only.
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How requests of one arm ended.
+
+    `requests` were allocated to the arm; `unanswered` of them gave their users no proper answer. `judged` are those
+    whose outcome the service and the provider answer for, `errors` those of them that failed.
+
+    `answered` succeeded; `contract`, `truncated`, `fallback` and `empty` of them had that fault (see `policy.EXACT`).
+    In `stopped` the client left after the first output.
+
+    `requests` leaves out those whose question was in the other arm's cache: these `uncompared` ones count for a stage's
+    minima, and `uncompared_unanswered` of them got no proper answer.
     """
 
     requests: int = 0
@@ -63,6 +71,18 @@ class ArmCounts:
     stopped: int = 0
     uncompared: int = 0
     uncompared_unanswered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCounts(Outcomes):
+    """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
+
+    `units` are allocation units first seen in this minute. `latency` and `cost` count answered requests by bin, in ms
+    and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums. `reasons` are those of unanswered requests.
+    `left_out` are requests that count among `units` only, by reason, cache hits among them. `by_user` separates users,
+    for sticky allocation only.
+    """
+
     units: int = 0
     latency: Histogram = field(default_factory=dict)
     latency_ms: int = 0
@@ -78,11 +98,11 @@ class ArmCounts:
 class MinuteCounts:
     """The counts of one stage in one closed minute. `minute` is Unix time divided by 60; stages count from 1.
 
-    A minute that is `settling` is judged by its rates only: latency and cost may differ until a stage has warmed up.
+    A `settling` minute is judged by its rates only: latency and cost may differ until a stage has warmed up.
 
-    `clusters` of the baseline's users and `target_clusters` of the target's are for sticky allocation only, where
-    requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one,
-    never of a later one. They weigh the minutes after this one.
+    `clusters` (baseline's users) and `target_clusters` are for sticky allocation, where requests of a user depend on
+    each other: sums from the start to the end of this or an earlier minute, never of a later one. They weigh the
+    minutes after this one.
     """
 
     minute: int
@@ -95,27 +115,19 @@ class MinuteCounts:
     settling: bool = False
 
 
-SUMS = (
-    "requests",
-    "unanswered",
-    "judged",
-    "errors",
-    "answered",
-    "contract",
-    "truncated",
-    "fallback",
-    "empty",
-    "stopped",
-    "uncompared",
-    "uncompared_unanswered",
-)
-"""The numbers of requests that `ArmCounts` of several minutes and `state.ArmTotals` add up."""
+def check_place(minute: int, stage: int, *, last: tuple[int, int], stages: int) -> None:
+    if (minute, stage) <= last:
+        raise ValueError(f"minute {minute} of stage {stage} does not follow {last[0]} of {last[1]}")
+    if not 1 <= stage <= stages:
+        raise ValueError(f"there is no stage {stage}: the rollout has {stages}")
+
+
+SUMS = tuple(one.name for one in fields(Outcomes))
 
 sums_of: Callable[[Any], tuple[int, ...]] = attrgetter(*SUMS)
 
 
-def combined(one: Any, other: Any, how: Callable[[int, int], int] = add) -> dict[str, Any]:
-    """Returns the `SUMS` of two counts or totals, added up or combined in another way, by name."""
+def combined(one: Outcomes, other: Outcomes, how: Callable[[int, int], int] = add) -> dict[str, Any]:
     return dict(zip(SUMS, map(how, sums_of(one), sums_of(other)), strict=True))
 
 
@@ -128,6 +140,4 @@ _EVENTS: Mapping[Metric, Callable[[Any], tuple[int, int]]] = {
 
 
 def events_of(arm: Any, metric: Metric) -> tuple[int, int]:
-    """Returns the number of events of a rate in an arm's counts or totals, and of the requests they are counted
-    among."""
     return _EVENTS[metric](arm)

@@ -1,5 +1,3 @@
-"""How one metric stands, in a sentence of at most fifteen words that names no number of the statistics."""
-
 from __future__ import annotations
 
 import math
@@ -37,7 +35,8 @@ _SUSPICIOUS = 0.5
 
 
 def explain(state: State, metric: Metric, assessment: Assessment | None = None) -> str:
-    """Returns the sentence. `assessment` is passed where the caller already has that of the state."""
+    """Returns at most fifteen words that name no number of the statistics. Pass `assessment` if the state's is already
+    known."""
     one, both = (assessment or assess(state)).metrics[metric], pair(state, metric)
     if not one.judged:
         return _not_judged(state, metric, both)
@@ -54,7 +53,6 @@ def explain(state: State, metric: Metric, assessment: Assessment | None = None) 
 
 
 def pair(state: State, metric: Metric) -> str:
-    """Returns the values of both arms, as `6.1 % against 2.0 %`; an empty text while one of them is not known."""
     shown = figures(state, metric)
     if shown.target is None or shown.baseline is None:
         return ""
@@ -62,7 +60,6 @@ def pair(state: State, metric: Metric) -> str:
 
 
 def consequence(state: State, metric: Metric) -> str:
-    """Returns what a failure of the metric does."""
     return "roll back" if state.policy.action(metric) is Action.ROLL_BACK else "hold"
 
 
@@ -81,14 +78,14 @@ def _undecided(state: State, one: MetricStatus, both: str) -> str:
         return f"Looks worse: {both}, on few requests." if few else f"Slightly worse: {both}, too little to act on."
     if one.evidence >= _SUSPICIOUS * FAIL_AT[one.metric]:
         return f"Looks worse: {both}, which is not certain yet."
-    number, needed = _requests(state, one.metric), _requests_to_pass(state, one.metric)
+    number = _requests(state, one.metric)
+    needed = _requests_to_pass(state, one.metric) if one.has_to_pass else None
     if needed is None:
         return f"No difference seen yet ({number:,} request{'' if number == 1 else 's'})."
     return f"No difference seen yet ({number:,} of about {needed} requests)."
 
 
 def _requests(state: State, metric: Metric) -> int:
-    """Returns the number of the target's requests that say something of the metric."""
     if metric in RATES:
         return events_of(state.target, metric)[1]
     return state.target.priced if metric is Metric.COST else state.target.answered
@@ -99,8 +96,6 @@ def _is_rare(state: State, metric: Metric) -> bool:
 
 
 def _requests_to_pass(state: State, metric: Metric) -> str | None:
-    """Returns about how many requests of the target are needed until the metric passes, if it goes on as so far; None
-    where that is not known. The best of the processes of safety outweighs their mean in the end."""
     safe, number = state.metrics[metric].safe, _requests(state, metric)
     best, needed = max(safe), PASS_AT + math.log(len(safe))
     if best <= 0 or not number:

@@ -1,35 +1,33 @@
-"""The factors of one block: what it adds to the evidence of every metric."""
-
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from rollouts.evaluation.counts import ArmCounts, events_of
 from rollouts.evaluation.one_user import excess
 from rollouts.evaluation.policy import LATENCY_MARGIN, RATES, Metric
 from rollouts.evaluation.state import ArmTotals, MetricState, State
+from rollouts.evaluation.statistics.clustering import Variation
 from rollouts.evaluation.statistics.evidence import (
     LOWER_ODDS,
     ODDS,
     RARE_ERRORS,
     RARELY_SLOW,
-    odds_factors,
+    odds_between,
     rare_factor,
     tilt_factors,
+    tilt_factors_3,
 )
 from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, Histogram
 from rollouts.evaluation.statistics.margin import margin_odds
-from rollouts.evaluation.statistics.mixture import evidence
 from rollouts.evaluation.statistics.reference import Reference
-from rollouts.evaluation.statistics.strata import Strata, moments, with_events, with_values
+from rollouts.evaluation.statistics.strata import moments, with_events, with_values
 
 
 def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
-    """Returns the metrics after a block with these counts of both arms. `before` holds the baseline's totals before the
-    block."""
     metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
     allowed, waiting = 1 + state.policy.cost_allowance, state.waiting(Metric.LATENCY_AVERAGE)
+    tilted = tilt_factors_3 if state.formula == 3 else tilt_factors
     return {
         **_rates(state, target, baseline, before),
         Metric.LATENCY_P95: _slow(
@@ -45,9 +43,15 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
             latency,
             (1.0, LATENCY_MARGIN),
             waiting,
+            tilted,
         ),
         Metric.COST: _means(
-            metrics[Metric.COST], (target.cost, baseline.cost), cost, (allowed, state.policy.cost_margin), waiting
+            metrics[Metric.COST],
+            (target.cost, baseline.cost),
+            cost,
+            (allowed, state.policy.cost_margin),
+            waiting,
+            tilted,
         ),
     }
 
@@ -58,9 +62,8 @@ def _rates(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
     for metric in RATES:
         one, own, theirs = state.metrics[metric], events_of(target, metric), events_of(baseline, metric)
         if own[0] or theirs[0]:
-            events, requests = events_of(before, metric)
-            margin, over = margin_odds(errors=events, requests=requests), excess(target, baseline, metric)
-            found[metric] = _rate(one, own, theirs, margin, waiting, over)
+            over = excess(target, baseline, metric)
+            found[metric] = _rate(one, own, theirs, _margin(one, metric, before), waiting, over)
         else:
             # Most blocks have no event of most metrics, whose states are then one object (see `state.alike`).
             key = (id(one), own[1], theirs[1])
@@ -68,29 +71,12 @@ def _rates(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
     return found
 
 
-def _weighed(
-    metric: MetricState, strata: Strata, worse: tuple[float, ...], safe: tuple[float, ...], waiting: float
-) -> MetricState:
-    """Returns the metric with the factors of one more block and with `strata`. Each factor is raised to the power 1/D,
-    which keeps its mean at most 1."""
-    if metric.design is None:
-        return replace(metric, strata=strata)
-    design = max(metric.design, metric.block_design)
-    summed = tuple([log + factor / design for log, factor in zip(metric.worse, worse, strict=True)])
-    found = evidence(summed, waiting)
-    return MetricState(
-        worse=summed,
-        safe=tuple([log + factor / design for log, factor in zip(metric.safe, safe, strict=True)]),
-        evidence=found,
-        peak=max(metric.peak, found),
-        design=metric.design,
-        next_design=metric.next_design,
-        strata=strata,
-        answered_rates=metric.answered_rates,
-        variation=metric.variation,
-        users=metric.users,
-        block_design=metric.block_design,
-    )
+def _margin(one: MetricState, metric: Metric, before: ArmTotals) -> float | None:
+    if one.answering is None:
+        events, requests = events_of(before, metric)
+        return margin_odds(errors=events, requests=requests)
+    # Not from the totals: an hour in which both arms fail alike would make the margin far too wide for all other hours.
+    return margin_odds(errors=one.answering.events, requests=one.answering.requests)
 
 
 def _rate(
@@ -101,52 +87,50 @@ def _rate(
     waiting: float,
     over: tuple[int, int],
 ) -> MetricState:
-    """Returns a rate metric after a block. `target` and `baseline` are the events and the requests of an arm, `over`
-    the events of either that do not count against the target (see `one_user`)."""
+    """`target` and `baseline` are an arm's (events, requests); `over` are the events of either that do not count
+    against the target (see `one_user`)."""
     (events, drawn), (others_events, others) = target, baseline
+    answering = metric.answering and metric.answering.with_events(target, baseline)
     if not drawn:
-        return metric
+        return replace(metric, answering=answering)
     # The margin of a rate is at least one percentage point. A time in which most of the baseline's requests have the
     # event is no time to ask whether the target's are rare; the choice depends on the baseline alone.
     spell = 2 * others_events > others > 0
     rare = 0.0 if spell else rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
     if not others:
         # A target without a baseline beside it can only be compared with the absolute rate.
-        return _weighed(metric, metric.strata, (0.0,) * len(ODDS), (0.0, rare), waiting)
-    all_events, total = events + others_events, drawn + others
-    safe = 0.0
-    if margin is not None:
-        safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
-    capped = {"events": events - over[0], "all_events": all_events - sum(over)}
-    worse = odds_factors(**capped, drawn=drawn, total=total, odds=ODDS)
-    counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
-    metric = replace(_varied(metric, others, others_events), answered_rates=metric.answered_rates.with_events(**counts))
-    return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
+        return metric.with_factors((0.0,) * len(ODDS), (0.0, rare), waiting)
+    safe = 0.0 if margin is None else -odds_between(target, baseline, (margin,))[0]
+    if safe > 0 and metric.answering and metric.answering.is_spell(target, baseline):
+        # What fails for both alike makes their odds alike, whatever the target adds. That a spell may only speak
+        # against the target lowers the mean of the factor.
+        safe = 0.0
+    return metric.with_factors(
+        odds_between((events - over[0], drawn), (others_events - over[1], others)),
+        (safe, rare),
+        waiting,
+        strata=with_events(metric.strata, target, baseline),
+        answered_rates=metric.answered_rates.with_events(target, baseline),
+        answering=answering,
+        variation=_varied(metric, others, others_events),
+    )
 
 
 def _quiet(metric: MetricState, drawn: int, others: int) -> MetricState:
-    """Returns a rate metric after a block in which neither arm has an event: only its rarity says anything."""
+    answering = metric.answering and metric.answering.with_events((0, drawn), (0, others))
     if not drawn:
-        return metric
-    strata, answered_rates, safe = metric.strata, metric.answered_rates, metric.safe
-    if others:
-        counts = {"events": 0, "drawn": drawn, "others_events": 0, "others": others}
-        strata, answered_rates = with_events(strata, **counts), answered_rates.with_events(**counts)
+        return replace(metric, answering=answering)
+    safe = metric.safe
     if metric.design is not None:
         rare = rare_factor(events=0, requests=drawn, rates=RARE_ERRORS)
         safe = (safe[0], safe[1] + rare / metric.design)
-    return MetricState(
-        worse=metric.worse,
+    return replace(
+        metric,
         safe=safe,
-        evidence=metric.evidence,
-        peak=metric.peak,
-        design=metric.design,
-        next_design=metric.next_design,
-        strata=strata,
-        answered_rates=answered_rates,
-        variation=_varied(metric, others, 0).variation,
-        users=metric.users,
-        block_design=metric.block_design,
+        strata=with_events(metric.strata, (0, drawn), (0, others)),
+        answered_rates=metric.answered_rates.with_events((0, drawn), (0, others)),
+        answering=answering,
+        variation=_varied(metric, others, 0),
     )
 
 
@@ -169,20 +153,18 @@ def _slow(
     rare = rare_factor(
         events=_above(target, reference.slow_bin + BINS_PER_MARGIN - 1), requests=drawn, rates=RARELY_SLOW
     )
-    total = drawn + others
-    capped = {"events": slow - over[0], "all_events": slow + theirs - sum(over)}
-    worse = odds_factors(**capped, drawn=drawn, total=total, odds=ODDS)
-    safe = odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS)
-    strata = with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others)
-    metric = _varied(metric, others, theirs)
-    return _weighed(metric, strata, worse, (*safe, rare), waiting)
+    safe = odds_between((eased, drawn), (theirs, others), LOWER_ODDS)
+    return metric.with_factors(
+        odds_between((slow - over[0], drawn), (theirs - over[1], others)),
+        (*safe, rare),
+        waiting,
+        strata=with_events(metric.strata, (slow, drawn), (theirs, others)),
+        variation=_varied(metric, others, theirs),
+    )
 
 
-def _varied(metric: MetricState, requests: int, events: int) -> MetricState:
-    """Returns the metric with the variation of one more block of the baseline, which only sticky allocation needs."""
-    if not metric.users:
-        return metric
-    return replace(metric, variation=metric.variation.with_block(requests, events, events))
+def _varied(metric: MetricState, requests: int, events: int) -> Variation:
+    return metric.variation.with_block(requests, events, events) if metric.users else metric.variation
 
 
 def _above(histogram: Histogram, bound: int) -> int:
@@ -195,9 +177,10 @@ def _means(
     reference: Reference | None,
     divisors: tuple[float, float],
     waiting: float,
+    factors: Callable[..., tuple[float, ...]],
 ) -> MetricState:
-    """Returns a metric of means after a block. `arms` are the target's and the baseline's values. `divisors` are
-    applied to the target's values: the first in the test for worse, the second in the test for safe."""
+    """`arms` are the target's and the baseline's values. `divisors` apply to the target's: the first in the test for
+    worse, the second in the test for safe."""
     target, baseline = arms
     if not target or not baseline:
         return metric
@@ -205,12 +188,13 @@ def _means(
     if reference is None:
         return replace(metric, strata=strata)
     allowance, margin = divisors
+    variation = metric.variation
     if metric.users:
-        metric = replace(metric, variation=metric.variation.with_block(*moments(baseline, reference.cap)))
-    return _weighed(
-        metric,
-        strata,
-        tilt_factors(target, baseline, reference, divisor=allowance, upwards=True),
-        tilt_factors(target, baseline, reference, divisor=margin, upwards=False),
+        variation = variation.with_block(*moments(baseline, reference.cap))
+    return metric.with_factors(
+        factors(target, baseline, reference, divisor=allowance, upwards=True),
+        factors(target, baseline, reference, divisor=margin, upwards=False),
         waiting,
+        strata=strata,
+        variation=variation,
     )

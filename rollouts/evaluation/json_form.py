@@ -16,7 +16,6 @@ T = TypeVar("T")
 
 
 def to_json(value: Any) -> Any:
-    """Returns dicts, lists, strings and numbers only. Dataclass fields keep their names, mappings get text keys."""
     if is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -29,9 +28,9 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """Returns the value of type `kind` that `to_json` turned into `data`; missing fields take their defaults.
+    """Reverses `to_json`; missing fields take their defaults.
 
-    Raises KeyError, TypeError or ValueError for data of another form, or that lacks a field without a default.
+    Raises KeyError, TypeError or ValueError for data of another form, or without a field that has no default.
     """
     read: T = _read(kind, data)
     return read

@@ -1,14 +1,15 @@
 """One user is one user: with sticky allocation no single user's requests decide a block.
 
 A user whose client breaks makes many events within minutes, all in one arm, before the design effect of all users so
-far knows of it. Two things keep these events from deciding. Both look at the users of both arms alike, whatever arm
-they are in, so that the mean of a factor over all choices of the target's users does not rise:
+far knows of it. Two rules keep these events from deciding. Both treat the users of both arms alike, so that the mean of
+a factor over all choices of the target's users does not rise:
 
 - Of the events of a block a user counts for a third at most, and for one where there are fewer than three.
-- The users of the block itself have a design effect, too. The block counts for that many times less, and requests alone
-  do not fail a metric while it is large.
 
-Evidence that the target is safe is not capped, so that the events of one user never make a target look safer.
+- The block's own users have a design effect, too. The block counts for that many times less, and requests alone do not
+  fail a metric while it is large.
+
+Evidence that the target is safe is not capped, so the events of one user never make a target look safer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ ONE_IN = 3
 
 
 def excess(target: ArmCounts, baseline: ArmCounts, metric: Metric) -> tuple[int, int]:
-    """Returns the numbers of events, of the target and of the baseline, that users had above a third of all."""
     arms = [_users(arm, metric).events for arm in (target, baseline)]
     most = max(1, round(sum(_users(arm, metric).sums.total for arm in (target, baseline))) // ONE_IN)
     own, theirs = (sum([events - most for events in arm.values() if events > most]) for arm in arms)
@@ -30,7 +30,7 @@ def excess(target: ArmCounts, baseline: ArmCounts, metric: Metric) -> tuple[int,
 
 
 def block_design(target: ArmCounts, baseline: ArmCounts, metric: Metric) -> float:
-    """Returns the design effect over the users of one block, all compared with the mean of both arms; at least 1.
+    """Returns the design effect over a block's users, all compared with the mean of both arms; at least 1.
 
     That mean does not depend on which arm a user is in, and in a small block it is known much better than each arm's.
     """
@@ -39,7 +39,6 @@ def block_design(target: ArmCounts, baseline: ArmCounts, metric: Metric) -> floa
 
 
 def design_within(sums: ClusterSums) -> float:
-    """Returns the design effect over the users of one block, whose sums over both arms these are."""
     spread, expected = spread_of(sums)
     if not expected:
         return 1.0
@@ -50,7 +49,6 @@ def design_within(sums: ClusterSums) -> float:
 
 
 def joined(one: MinuteUsers, other: MinuteUsers) -> MinuteUsers:
-    """Returns the users of both. Their events are added by user, while in the sums they count anew."""
     buckets = sorted({*one.events, *other.events})
     events = {bucket: one.events.get(bucket, 0) + other.events.get(bucket, 0) for bucket in buckets}
     return MinuteUsers(joined_sums(one.sums, other.sums), events)

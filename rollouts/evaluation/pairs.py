@@ -17,7 +17,6 @@ worst and one of the baseline as the best, so that nothing passes because its ba
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean, variance
 
@@ -37,8 +36,8 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The means of the pairs in which both answers have a score: `difference` is target minus baseline, `low` to `high`
-    its 95 % confidence sequence, which is None where fewer than two pairs are known."""
+    """Means over the pairs in which both answers have a score: `difference` is target minus baseline, `low` to `high`
+    its 95 % confidence sequence, None for fewer than two known pairs."""
 
     target: float
     baseline: float
@@ -48,12 +47,11 @@ class Difference:
 
 
 def worse_factors(difference: float) -> tuple[float, ...]:
-    """Returns by stake the logarithm of the factor of one pair for *worse*; its difference is in [-1, 1]."""
+    """Returns by stake the logarithm of one pair's factor for *worse*; its difference is in [-1, 1]."""
     return tuple([math.log1p(-stake * difference) for stake in STAKES])
 
 
 def not_worse_factors(difference: float, margin: float) -> tuple[float, ...]:
-    """Returns the same for the bet on *not worse* by `margin`."""
     # Divided by its largest value, so that the highest stake cannot lose all.
     gain = (difference + margin) / (1 + margin)
     return tuple([math.log1p(stake * gain) for stake in STAKES])
@@ -61,9 +59,9 @@ def not_worse_factors(difference: float, margin: float) -> tuple[float, ...]:
 
 @dataclass(slots=True)
 class PairProcess:
-    """Takes pairs one by one. `margin` is the largest loss of the mean score that does no harm, between 0 and 1.
+    """Takes pairs one by one. `margin` is the largest harmless loss of the mean score, between 0 and 1.
 
-    `log_worse` and `log_not_worse` are the logarithms of the e-values now; the peaks are the highest that they were.
+    `log_worse` and `log_not_worse` are logarithms of the e-values now; the peaks are their highest so far.
     """
 
     margin: float
@@ -116,7 +114,6 @@ class PairProcess:
 
     @property
     def losses(self) -> int:
-        """The pairs in which the target has the lower score."""
         return sum(target < baseline for target, baseline in self._scored)
 
     @property
@@ -129,7 +126,6 @@ class PairProcess:
 
     @property
     def difference(self) -> Difference | None:
-        """The mean scores and their difference; None while no pair has both scores."""
         if not self._scored:
             return None
         target, baseline = (fmean(scores) for scores in zip(*self._scored, strict=True))
@@ -141,11 +137,3 @@ class PairProcess:
         seen = [one - other for one, other in self._scored]
         half = half_width(variance([*seen, 0.5, -0.5]) / count, count, MISSES / 2)
         return Difference(target, baseline, mean, max(mean - half, -1.0), min(mean + half, 1.0))
-
-
-def process_of(pairs: Iterable[Pair], margin: float) -> PairProcess:
-    """Returns the process after all `pairs`, in their order."""
-    process = PairProcess(margin)
-    for pair in pairs:
-        process.add(pair)
-    return process

@@ -1,5 +1,3 @@
-"""The metrics that are judged, the certainty that a verdict needs, and the action that follows from each metric."""
-
 from __future__ import annotations
 
 import math
@@ -18,8 +16,8 @@ CONTROLLED_WEIGHT = 50
 
 
 class Metric(StrEnum):
-    """The metrics. `unanswered` is the share of the allocated requests whose users got no proper answer, for whatever
-    reason; `stopped` the share whose clients left after the first output, which is shown and never decides."""
+    """`unanswered` is the share of allocated requests whose users got no proper answer, for whatever reason; `stopped`
+    the share whose clients left after the first output, which is shown and never decides."""
 
     UNANSWERED = "unanswered"
     ERROR_RATE = "error_rate"
@@ -41,6 +39,9 @@ EXACT = (Metric.CONTRACT, Metric.TRUNCATED, Metric.FALLBACK, Metric.EMPTY)
 by their length, came from another model than was asked, or hold neither text nor call."""
 RATES = (Metric.UNANSWERED, Metric.ERROR_RATE, *EXACT, Metric.STOPPED)
 """The metrics that count requests, and therefore need no reference."""
+
+MEANS = (Metric.LATENCY_AVERAGE, Metric.COST)
+"""The metrics that compare the means of values."""
 
 ALPHA: Mapping[Metric, float] = MappingProxyType(
     {
@@ -112,7 +113,7 @@ class Policy:
     @property
     def cost_margin(self) -> float:
         """The factor of the baseline's cost below which a target passes. It lies above the factor at which a target
-        fails, so that a target at its allowance can pass."""
+        fails, so a target at its allowance can pass."""
         return COST_MARGIN * (1 + self.cost_allowance)
 
 
@@ -121,7 +122,6 @@ def rate_size(metric: Metric) -> tuple[float, float]:
 
 
 def failing_difference(metric: Metric, baseline: float, cost_allowance: float) -> float:
-    """Returns the difference of target and baseline below which the metric does not fail, however certain it is."""
     if metric in RATES:
         plus, times = rate_size(metric)
         return max(plus, (times - 1) * baseline)

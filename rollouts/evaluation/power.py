@@ -1,8 +1,8 @@
 """The power of the tests: the time until a fault of the target would be found at the present traffic.
 
-The times are expected values. A fault that shows in a share p1 of the target's requests adds an expected amount to ln E
-with each of them: at odds of psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The
-fault is found about when these amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the
+The times are expected values. A fault in a share p1 of the target's requests adds an expected amount to ln E with each
+of them: at odds of psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The fault is
+found about when these amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the
 processes that begin later.
 """
 
@@ -39,8 +39,8 @@ _SLOWER = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The usual traffic: requests a minute of both arms together, the share of them that goes unanswered, and latencies
-    by bin with their reference where they are known."""
+    """Requests a minute of both arms together, their unanswered share, and latencies by bin with their reference where
+    known."""
 
     per_minute: float
     unanswered: float
@@ -49,37 +49,40 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Detection:
-    """A fall in the share of answered requests, and the approximate minutes and requests of the target until it is
-    found. Both are None when it is not found within a week or before the last stage that has a baseline ends."""
+class RolloutDetection:
+    """A fall in the share of answered requests, and the approximate minutes and target requests until it is found. Both
+    are None if it is not found within a week or before the last stage with a baseline ends."""
 
-    usual: float
-    fallen: float
+    answered_share: float
+    fallen_to: float
     minutes: float | None
     target_requests: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The power of the tests at the usual traffic.
+    """`fall` is a typical fall of the share of answered requests, `smallest` the smallest one that is found before the
+    stages end by their minima; None: not even a target that answers nothing is found.
 
-    `fall` is a typical fall of the share of answered requests, and `smallest` the smallest one that is found before the
-    stages end by their minima; None means that not even a target that answers nothing is found. `slower_minutes` is the
-    time until an average latency of 1.3 times the usual is found; None means that it is not found, or that no latencies
-    are known. `sentences` explain the figures to people.
+    `slower_minutes` is the time until an average latency of 1.3 times the usual is found; None: not found, or no
+    latencies known. `sentences` explain the figures to people.
     """
 
-    fall: Detection
-    smallest: Detection | None
+    fall: RolloutDetection
+    smallest: RolloutDetection | None
     slower_minutes: float | None
     sentences: tuple[str, ...] = ()
 
+    @property
+    def explanation(self) -> str:
+        return " ".join(self.sentences)
+
 
 def power(stages: Sequence[Stage], traffic: Traffic, *, elapsed_minutes: float = 0.0, served: int = 0) -> Power:
-    """Returns the power over `stages`, the present one and those that follow. The present stage has been running for so
-    long and has answered so many requests of the target already.
+    """Returns the power over `stages`, the present one first. It has already run for `elapsed_minutes` and answered
+    `served` requests of the target.
 
-    Raises ValueError without any stage, or for shares and rates that are out of range.
+    Raises ValueError without any stage, or for shares and rates out of range.
     """
     if not stages:
         raise ValueError("stages: at least the present one is expected")
@@ -102,11 +105,6 @@ class _Plan:
     served: int
 
     def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float, float]]:
-        """Returns the weight, as a share, and the minutes at it of each stage with a control, and how many of them it
-        settles.
-
-        With `holds` the rollout waits from 50 % on until it passes, which a faulty target never does.
-        """
         for number, stage in enumerate(self.stages):
             if stage.weight >= 100:
                 return
@@ -122,11 +120,10 @@ class _Plan:
             yield share, max(0.0, stage.min_duration_minutes - elapsed, waits), settles
 
 
-def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detection:
-    """Returns when a target is found that leaves the share `fallen` unanswered, where the baseline leaves `usual`."""
+def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> RolloutDetection:
     plus, times = RATE_SIZE
     if fallen - usual < plus or fallen < times * usual:
-        return Detection(1 - usual, 1 - fallen, None, None)
+        return RolloutDetection(1 - usual, 1 - fallen, None, None)
     minutes, requests = _reached(
         plan,
         lambda share, odds: rate_growth(fallen, usual, share, odds),
@@ -135,31 +132,34 @@ def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detectio
         least=RATE_COUNT_SIZE / fallen,
         spans=plan.spans(fallen, holds=holds and fallen > margin_rate(usual)),
     )
-    return Detection(1 - usual, 1 - fallen, minutes, requests)
+    return RolloutDetection(1 - usual, 1 - fallen, minutes, requests)
 
 
 def rate_growth(fallen: float, usual: float, share: float, odds: float) -> float:
-    """Returns the expected ln of a factor per request of a target that gets `share` of the traffic; `odds` is a
-    logarithm. The mean over the choices is below both of its bounds: the one for independent arms and the one for
-    independent events."""
+    """Returns the expected ln of a factor per request of a target with `share` of the traffic; `odds` is a logarithm.
+
+    The mean over the choices is below both of its bounds: for independent arms and for independent events.
+    """
     both, more = share * fallen + (1 - share) * usual, math.expm1(odds)
     return fallen * odds - min(math.log1p(both * more), both / share * math.log1p(share * more))
 
 
 def mean_growth(latency: Histogram, reference: Reference, times: float, share: float, tilt: float) -> float:
-    """Returns the expected ln of a factor per request of a target whose values are so many times as large, as
-    `evidence.tilt_factors` counts them."""
+    """Returns what a request of a target that is so many `times` as slow adds to the evidence on average."""
     total = sum(latency.values())
+    # The requests of the smaller arm are those that are drawn (see `tilt_factors`).
+    is_target = share <= 0.5
+    signed = tilt if is_target else -tilt
 
     def score(number: int, factor: float) -> float:
         return (min(value_of(number) * factor, reference.cap) - reference.mean) / reference.deviation
 
-    own = math.fsum(count * score(number, times) for number, count in latency.items()) / total
+    own = math.fsum(count * score(number, times if is_target else 1.0) for number, count in latency.items()) / total
     mean = math.fsum(
-        count * (share * math.exp(tilt * score(number, times)) + (1 - share) * math.exp(tilt * score(number, 1.0)))
+        count * (share * math.exp(signed * score(number, times)) + (1 - share) * math.exp(signed * score(number, 1.0)))
         for number, count in latency.items()
     )
-    return tilt * own - math.log(mean / total)
+    return (signed * own - math.log(mean / total)) * (1 if is_target else (1 - share) / share)
 
 
 def _reached(
@@ -171,8 +171,6 @@ def _reached(
     least: float,
     spans: Iterator[tuple[float, float, float]],
 ) -> tuple[float | None, float | None]:
-    """Returns the minutes and the target's requests until the sum by the best tilt outweighs the threshold; None when
-    it never does. Only rates are judged while a stage settles or an arm is cold."""
     needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
     sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
     for share, lasts, settles in spans:
@@ -195,18 +193,14 @@ def _reached(
 
 
 def _warm(per_minute: float) -> float:
-    """Returns the share of an arm's minutes before which it was served within the last few."""
     return -math.expm1(-per_minute * KEPT_MINUTES)
 
 
 def _typical(usual: float) -> float:
-    """Returns a typical fault: three times as many requests without an answer, or two points more."""
     return min(max(3 * usual, usual + 0.02), (1 + usual) / 2)
 
 
-def _smallest(plan: _Plan, usual: float) -> Detection | None:
-    """Returns the minutes of stages that follow each other as soon as their minima are met. A rollout that is held is
-    not modelled."""
+def _smallest(plan: _Plan, usual: float) -> RolloutDetection | None:
     least, most = RATE_SIZE[0], 1 - usual
     for step in range(_MIN_STEPS + 1):
         # The rates are evenly spaced by their logarithms, from half a percentage point above the usual rate to 1.
@@ -240,12 +234,12 @@ def _sentences(traffic: Traffic, power: Power, *, controlled: bool) -> Iterator[
         yield "Nothing can be found without requests."
         return
     fall, smallest, pace = power.fall, power.smallest, f"At {traffic.per_minute:.3g} requests a minute"
-    text = f"{pace} a fall from {_percent(fall.usual)} to {_percent(fall.fallen)} of answers is"
+    text = f"{pace} a fall from {_percent(fall.answered_share)} to {_percent(fall.fallen_to)} of answers is"
     yield f"{text} found within about {in_words(fall.minutes)}." if fall.minutes else f"{text} not found within a week."
     if smallest is None:
         yield "The stages are too short for this traffic: not even a target that never answers is found by their end."
     else:
-        yield f"The smallest fall that is found by the end of the stages is one to {_percent(smallest.fallen)}."
+        yield f"The smallest fall that is found by the end of the stages is one to {_percent(smallest.fallen_to)}."
     if power.slower_minutes is not None:
         yield f"A target {_SLOWER} times as slow on average is found within about {in_words(power.slower_minutes)}."
 

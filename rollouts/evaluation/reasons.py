@@ -1,5 +1,3 @@
-"""Why a rollout stands where it does and what a person may do next, in plain sentences for each reason."""
-
 from __future__ import annotations
 
 import math
@@ -46,14 +44,11 @@ def explain_decision(
     elapsed_minutes: float,
     quality: Judged | None = None,
 ) -> str:
-    """Returns the reason for the decision at `stage`, which has been running for so long, and the next step."""
     return _SENTENCES[reason](_Case(state, assessment, stage, decision, elapsed_minutes, quality))
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The figures that the sentences are made of."""
-
     state: State
     assessment: Assessment
     stage: Stage
@@ -66,13 +61,11 @@ class _Case:
         return self.decision is Decision.ROLL_BACK
 
     def pairs(self, metrics: list[Metric]) -> str:
-        """Returns the values of metrics by name, as `Errors: 6.1 % against 2.0 %`."""
         known = ((LABELS[metric], pair(self.state, metric)) for metric in metrics)
         return "; ".join(f"{name}: {both}" if both else name for name, both in known)
 
     @property
     def unanswered(self) -> str:
-        """Returns how many requests of the stage went unanswered in both arms, and mostly why."""
         target, baseline = self.state.stage_target, self.state.stage_baseline
         text = (
             f"{target.unanswered:,} of the target's {target.requests:,} requests of this stage went unanswered,"
@@ -154,7 +147,9 @@ def _worse_for_all(case: _Case) -> str:
 def _inconclusive(case: _Case) -> str:
     found = case.assessment.metrics
     open_ones = [
-        name for metric, name in LABELS.items() if found[metric].judged and found[metric].status is Status.INCONCLUSIVE
+        name
+        for metric, name in LABELS.items()
+        if found[metric].judged and found[metric].has_to_pass and found[metric].status is Status.INCONCLUSIVE
     ]
     if case.quality is not None and case.quality.assessment.required:
         open_ones.append(f"the answers by {not_passing(case.quality)}")

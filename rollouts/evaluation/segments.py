@@ -1,25 +1,25 @@
 """Segments: parts of a rollout's traffic in which the target may be worse while it is as good as the baseline overall.
 
 A segment is a value of one dimension, such as a language. Each has e-processes of the same form as the metrics that
-count requests, over blocks of its own requests; e-BH over all of them names those in which the target is worse. That
-is a warning, and no verdict rests on it.
+count requests, over blocks of its own requests; e-BH over all of them names those in which the target is worse. That is
+a warning, and no verdict rests on it.
 
-Three things keep the promise of e-BH. Which values become segments is decided by the numbers of their requests in both
-arms together, before their outcomes are looked at. The blocks of all segments end at the same times, so that what one
-segment shows says nothing of another one's open block. And the number of hypotheses is that of the places for segments,
-whether they are taken or not.
+Three rules keep the promise of e-BH. Values become segments by their requests in both arms together, before outcomes
+are looked at. The blocks of all segments end at the same times, so one segment says nothing of another's open block.
+And the number of hypotheses is that of the places for segments, taken or not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
+from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.policy import RATE_COUNT_SIZE, RATE_SIZE, Metric, Policy
 from rollouts.evaluation.statistics.ebh import e_bh, needed
-from rollouts.evaluation.statistics.evidence import ODDS, added, log_sum, odds_factors
-from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE, beginnings, begun, evidence
+from rollouts.evaluation.statistics.evidence import ODDS, added, log_sum, odds_between
+from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE, beginning, beginnings, begun, evidence
 from rollouts.evaluation.statistics.strata import AnsweredRates
 from rollouts.evaluation.terms import Action
 
@@ -50,19 +50,10 @@ class SegmentArm:
     empty: int = 0
 
     def joined(self, other: SegmentArm) -> SegmentArm:
-        return SegmentArm(
-            self.requests + other.requests,
-            self.unanswered + other.unanswered,
-            self.answered + other.answered,
-            self.contract + other.contract,
-            self.empty + other.empty,
-        )
+        return SegmentArm(*[getattr(self, part.name) + getattr(other, part.name) for part in fields(SegmentArm)])
 
     def of(self, signal: Metric) -> tuple[int, int]:
-        """Returns the events of a signal and the requests that they are counted among."""
-        if signal is Metric.UNANSWERED:
-            return self.unanswered, self.requests
-        return (self.contract if signal is Metric.CONTRACT else self.empty), self.answered
+        return events_of(self, signal)
 
 
 NO_REQUESTS = SegmentArm()
@@ -70,8 +61,6 @@ NO_REQUESTS = SegmentArm()
 
 @dataclass(frozen=True, slots=True)
 class SegmentCounts:
-    """One value of one dimension in a minute. `allocated` are all requests of both arms, whatever became of them."""
-
     dimension: str
     value: str
     allocated: int
@@ -81,8 +70,8 @@ class SegmentCounts:
 
 @dataclass(frozen=True, slots=True)
 class SegmentMinute:
-    """The segments of one stage in one closed minute, in which the whole rollout had so many `requests`. `counted` is
-    how many requests of both arms the segments divide among them, or how many users."""
+    """The segments of one stage in one closed minute; the whole rollout had `requests`. `counted` is how many requests
+    of both arms, or users, the segments divide among them."""
 
     stage: int
     requests: int
@@ -92,32 +81,26 @@ class SegmentMinute:
 
 @dataclass(frozen=True, slots=True)
 class SignalState:
-    """The evidence on one signal: logarithms of e-values by tilt, summed over the processes that have begun, and the
-    rates by which the size of a difference is measured."""
-
     worse: tuple[float, ...]
     rates: AnsweredRates = field(default_factory=AnsweredRates)
 
     def advanced(self, target: tuple[int, int], baseline: tuple[int, int]) -> SignalState:
-        """Returns the signal after a block. `target` and `baseline` are the events and the requests of an arm."""
-        (events, drawn), (others_events, others) = target, baseline
-        if not drawn or not others:
+        if not target[1] or not baseline[1]:
             return self
-        factors = odds_factors(
-            events=events, drawn=drawn, all_events=events + others_events, total=drawn + others, odds=ODDS
-        )
-        rates = self.rates.with_events(events=events, drawn=drawn, others_events=others_events, others=others)
-        return SignalState(added(self.worse, factors), rates)
+        worse = added(self.worse, odds_between(target, baseline))
+        return SignalState(worse, self.rates.with_events(target, baseline))
 
     def is_sizeable(self, events: int) -> bool:
-        """Returns whether the difference is large enough to matter. `events` are the target's."""
         return events >= RATE_COUNT_SIZE and self.rates.is_above(*RATE_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A value that had enough requests, which are counted from then on. The totals do not hold those of the open block.
-    Once `named`, it stays so. `since` is the state's `counted` when it became one."""
+    """A value that had enough requests, which are counted from then on.
+
+    The totals leave out the open block. Once `named`, it stays so. `since` is the state's `counted` when it became a
+    segment.
+    """
 
     dimension: str
     value: str
@@ -135,7 +118,6 @@ class Segment:
 
     @property
     def all_target(self) -> SegmentArm:
-        """Returns the target's requests with those of the open block."""
         return self.target.joined(self.block_target)
 
     @property
@@ -143,7 +125,6 @@ class Segment:
         return self.baseline.joined(self.block_baseline)
 
     def joined(self, counts: SegmentCounts) -> Segment:
-        """Returns the segment with more requests in its open block."""
         return replace(
             self,
             block_target=self.block_target.joined(counts.target),
@@ -151,7 +132,6 @@ class Segment:
         )
 
     def judged(self, target: SegmentArm, baseline: SegmentArm) -> Segment:
-        """Returns the segment after a block with these requests."""
         signals = self.signals
         if target.requests and baseline.requests:
             signals = {signal: one.advanced(target.of(signal), baseline.of(signal)) for signal, one in signals.items()}
@@ -160,7 +140,6 @@ class Segment:
         )
 
     def closed(self) -> Segment:
-        """Returns the segment after its open block."""
         if self.block_target == NO_REQUESTS == self.block_baseline:
             return self
         judged = self.judged(self.block_target, self.block_baseline)
@@ -169,9 +148,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentState:
-    """The segments of a rollout between two minutes. `weights` are the stages' weights in percent, `signals` those that
-    the rollout's policy does not ignore, `candidates` the requests so far of values that are no segments yet, by
-    dimension. `block_requests` are those of the whole rollout in the open block; `counted` sums up the minutes."""
+    """`weights` are the stages' weights in percent, `signals` those that the rollout's policy does not ignore,
+    `candidates` the requests so far of values that are not segments yet, by dimension.
+
+    `block_requests` are the whole rollout's in the open block; `counted` sums up the minutes.
+    """
 
     weights: tuple[int, ...]
     signals: tuple[Metric, ...]
@@ -183,17 +164,11 @@ class SegmentState:
 
     @property
     def waiting(self) -> float:
-        """Returns the weight of the processes that have not begun."""
-        return math.fsum(self._beginnings[max(self.stage, 1) :])
+        return beginning(self.weights, RATES_FIRST_SHARE, after=self.stage)
 
     @property
     def begun(self) -> float:
-        """Returns the weight of the processes that have begun."""
-        return math.fsum(self._beginnings[: max(self.stage, 1)])
-
-    @property
-    def _beginnings(self) -> tuple[float, ...]:
-        return beginnings(self.weights, RATES_FIRST_SHARE)
+        return math.fsum(beginnings(self.weights, RATES_FIRST_SHARE)[: max(self.stage, 1)])
 
 
 def initial_segments(policy: Policy, weights: Sequence[int]) -> SegmentState:
@@ -202,8 +177,6 @@ def initial_segments(policy: Policy, weights: Sequence[int]) -> SegmentState:
 
 
 def advance_segments(state: SegmentState, minute: SegmentMinute) -> SegmentState:
-    """Returns the state after one more minute of one stage; late ones of an earlier stage come in the minute in which
-    they were recorded."""
     if minute.stage > state.stage:
         state = _named(_entered(state, minute.stage))
     state = replace(state, counted=state.counted + minute.counted)
@@ -223,22 +196,18 @@ def advance_segments(state: SegmentState, minute: SegmentMinute) -> SegmentState
 
 
 def named_segments(state: SegmentState) -> list[Segment]:
-    """Returns the segments in which the target is worse, the surest first."""
     return sorted((one for one in state.segments if one.named), key=lambda one: -segment_evidence(state, one))
 
 
 def segment_evidence(state: SegmentState, segment: Segment) -> float:
-    """Returns ln E, the mean over the signals."""
     return _mean([evidence(one.worse, state.waiting) for one in segment.signals.values()], len(segment.signals))
 
 
 def evidence_needed(named: int) -> float:
-    """Returns the ln E at which a further segment is named, when so many are."""
     return needed(min(named + 1, MAX_SEGMENTS), level=LEVEL, hypotheses=MAX_SEGMENTS)
 
 
 def _named(state: SegmentState) -> SegmentState:
-    """Returns the state after the evidence has changed, in which e-BH may name more segments."""
     logs = [_telling_evidence(state, one) for one in state.segments]
     places = set(e_bh(logs, level=LEVEL, hypotheses=MAX_SEGMENTS))
     if all(state.segments[place].named for place in places):
@@ -248,8 +217,8 @@ def _named(state: SegmentState) -> SegmentState:
 
 
 def _telling_evidence(state: SegmentState, segment: Segment) -> float:
-    """Returns ln E of the signals whose difference is large enough to matter, of a segment that is not nearly all of
-    the traffic. It is at most that of all signals, so that it keeps the promise of e-BH."""
+    """Returns ln E of the signals whose difference matters, for a segment that is not nearly all of the traffic. It is
+    at most that of all signals, so it keeps the promise of e-BH."""
     if segment.all_target.requests + segment.all_baseline.requests > MAX_SHARE * (state.counted - segment.since):
         return -math.inf
     logs = [
@@ -265,7 +234,6 @@ def _mean(logs: Sequence[float], number: int) -> float:
 
 
 def _entered(state: SegmentState, stage: int) -> SegmentState:
-    """Returns the state at a later stage: the open block is closed, and the processes of this stage begin."""
     state = _closed(state)
     later = replace(state, stage=stage)
     weight = later.begun - state.begun
@@ -282,7 +250,6 @@ def _closed(state: SegmentState) -> SegmentState:
 
 
 def _admitted(state: SegmentState, counts: Iterable[SegmentCounts]) -> SegmentState:
-    """Returns the state with the values that are segments from the next minute on, the largest first."""
     taken = {one.key for one in state.segments}
     candidates = {dimension: dict(values) for dimension, values in state.candidates.items()}
     for one in counts:

@@ -1,5 +1,3 @@
-"""The statuses, decisions and reasons of an evaluation."""
-
 from __future__ import annotations
 
 from enum import StrEnum
@@ -41,3 +39,18 @@ class Reason(StrEnum):
     NO_FAILURE = "no_failure"
     PASSING = "passing"
     NO_CONTROL = "no_control"
+
+
+HOLDING = frozenset(
+    {
+        Reason.METRIC_FAILING,
+        Reason.MINIMUM_UNANSWERED,
+        Reason.USERS_UNDECIDED,
+        Reason.NO_COMPARISON,
+        Reason.SAMPLE_RATIO,
+        Reason.WORSE_FOR_ALL,
+        Reason.QUALITY_FAILING,
+        Reason.QUALITY_UNSCORED,
+    }
+)
+"""The reasons for which a rollout waits although nothing is missing."""

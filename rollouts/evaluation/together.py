@@ -1,5 +1,5 @@
-"""Both arms together against the config's day before the start: a fault that the arms share shows in no comparison of
-them, as when the target's tokens use up a limit of the project that refuses both."""
+"""Both arms together against the config's day before the start. No comparison of the arms shows a fault that they
+share, such as a project limit that the target's tokens use up and that refuses both."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LATEST, _FEWEST = 30, 3
 @dataclass(frozen=True, slots=True)
 class Together:
     """The latest blocks of a stage, at most 30. A bit of `worse` says whether its block left more requests unanswered
-    than usual; the lowest one is that of the latest block. Once two thirds are worse, `owed` counts the blocks by which
-    worse ones have been more than others since then: they have to be made up for.
+    than usual; the lowest bit is the latest block. Once two thirds are worse, `owed` counts by how many blocks worse
+    ones have outnumbered others since; they must be made up for.
 
-    Whole blocks are counted rather than requests, so that an outage of a quarter of an hour hardly matters when it is
-    over: as a share of the requests it would stand for hours. What lasted for hours has to be over for as long, because
-    a limit that is used up by day is not mended in a quiet moment.
+    Whole blocks are counted rather than requests, so an outage of a quarter of an hour hardly matters when it is over:
+    as a share of requests it would stand for hours. What lasted hours must be over for as long, because a limit that is
+    used up by day is not mended in a quiet moment.
     """
 
     blocks: int = 0
@@ -28,8 +28,6 @@ class Together:
     owed: int = 0
 
     def with_block(self, requests: int, unanswered: int, usual: float | None) -> Together:
-        """Returns the blocks after another one; `usual` is the unanswered share of the day before, None where that is
-        not known."""
         if usual is None or not requests:
             return self
         worse = unanswered >= (usual + _PLUS) * requests and unanswered >= _TIMES * usual * requests
@@ -41,5 +39,4 @@ class Together:
 
     @property
     def is_worse(self) -> bool:
-        """Returns whether two thirds of the latest blocks were worse than usual, or were so and are not made up for."""
         return self.owed > 0

@@ -1,20 +1,20 @@
 """Evidence by user for sticky allocation: each user who is new to the target counts once.
 
-With sticky allocation the requests of one user depend on each other, and a few users who always fail can decide how the
-arms compare. Among the users who were not in the target before a stage, chance decides who is in it now. Those of them
-who have made five requests in the stage are as comparable as single requests are under random allocation.
+The requests of one user depend on each other, and a few users who always fail can decide how the arms compare. Among
+the users who were not in the target before a stage, chance decides who is in it now. Those of them with five requests
+in the stage are as comparable as single requests are under random allocation.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from rollouts.evaluation.blocks import joined_histograms
-from rollouts.evaluation.counts import Shares, UserCounts
-from rollouts.evaluation.policy import Metric
-from rollouts.evaluation.statistics.evidence import TILTS
+from rollouts.evaluation.counts import MEASURES, Shares, UserCounts
+from rollouts.evaluation.policy import MEANS, Metric
+from rollouts.evaluation.statistics.evidence import COARSE_TILTS
 from rollouts.evaluation.statistics.grid import Histogram, value_of
 from rollouts.evaluation.statistics.reference import Reference
 
@@ -33,8 +33,6 @@ quicker."""
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """The users of both arms whose block is still open."""
-
     target: UserCounts = field(default_factory=UserCounts)
     baseline: UserCounts = field(default_factory=UserCounts)
 
@@ -52,32 +50,20 @@ NOBODY = UserBlock()
 def user_factors(
     block: UserBlock, metric: Metric, *, reference: Reference | None, allowance: float
 ) -> tuple[float, ...] | None:
-    """Returns by tilt how much a block of users speaks for a worse target; None when it says nothing. The target's
-    values are divided by `allowance` first."""
-    target, baseline = block.target, block.baseline
-    match metric:
-        case Metric.UNANSWERED:
-            return share_factors(target.unanswered, baseline.unanswered)
-        case Metric.ERROR_RATE:
-            return share_factors(target.errors, baseline.errors)
-        case Metric.LATENCY_P95:
-            return share_factors(target.slow, baseline.slow)
-        case Metric.STOPPED:
-            return None
-        case Metric.CONTRACT | Metric.TRUNCATED | Metric.FALLBACK | Metric.EMPTY:
-            return share_factors(getattr(target, metric.value), getattr(baseline, metric.value))
-        case Metric.LATENCY_AVERAGE:
-            arms = target.latency, baseline.latency
-        case Metric.COST:
-            arms = target.cost, baseline.cost
+    """Returns by tilt how much a block of users speaks for a worse target; None if it says nothing. The target's values
+    are divided by `allowance` first."""
+    if metric not in MEASURES:
+        return None
+    target, baseline = (getattr(arm, MEASURES[metric]) for arm in (block.target, block.baseline))
+    if metric not in MEANS:
+        return share_factors(target, baseline)
     if reference is None:
         return None
-    own, theirs = _scores(arms[0], reference, allowance), _scores(arms[1], reference, 1.0)
-    return choice_factors(own, theirs, TILTS)
+    own, theirs = _scores(target, reference, allowance), _scores(baseline, reference, 1.0)
+    return choice_factors(own, theirs, COARSE_TILTS)
 
 
 def share_factors(target: Shares, baseline: Shares) -> tuple[float, ...] | None:
-    """Returns the factors by tilt of users' shares of bad requests; None when an arm is empty."""
     own, theirs = (
         [number / FIRST_REQUESTS for number in sorted(shares) for _ in range(shares[number])]
         for shares in (target, baseline)
@@ -106,8 +92,10 @@ def choice_factors(
 
 
 def _log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
-    """Returns ln of the mean product over all choices of `drawn` of the weights. The weights are added one by one: a
-    choice of j out of d contains the last one with probability j/d."""
+    """Returns ln of the mean product over all choices of `drawn` of the weights.
+
+    Adds the weights one by one: a choice of j out of d contains the last one with probability j/d.
+    """
     means = [1.0] + [0.0] * drawn
     for count, weight in enumerate(weights, 1):
         for chosen in range(min(count, drawn), 0, -1):
@@ -128,7 +116,7 @@ def _scores(means: Histogram, reference: Reference, divisor: float) -> list[floa
 
 
 TILTS_OF: Mapping[Metric, int] = {
-    metric: len(TILTS) if metric in (Metric.LATENCY_AVERAGE, Metric.COST) else len(SHARE_TILTS) for metric in Metric
+    metric: len(COARSE_TILTS) if metric in MEANS else len(SHARE_TILTS) for metric in Metric
 }
 """The number of tilts that each metric's users have."""
 
@@ -140,13 +128,8 @@ def _number(users: UserCounts) -> int:
 
 def _joined(one: UserCounts, other: UserCounts) -> UserCounts:
     return UserCounts(
-        errors=joined_histograms(one.errors, other.errors),
-        unanswered=joined_histograms(one.unanswered, other.unanswered),
-        slow=joined_histograms(one.slow, other.slow),
-        contract=joined_histograms(one.contract, other.contract),
-        truncated=joined_histograms(one.truncated, other.truncated),
-        fallback=joined_histograms(one.fallback, other.fallback),
-        empty=joined_histograms(one.empty, other.empty),
-        latency=joined_histograms(one.latency, other.latency),
-        cost=joined_histograms(one.cost, other.cost),
+        **{
+            measure.name: joined_histograms(getattr(one, measure.name), getattr(other, measure.name))
+            for measure in fields(UserCounts)
+        }
     )

@@ -32,8 +32,8 @@ so many requests."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict. `explanation` is for people. `overdue` means that the rollout has waited for more than a day on
-    something else than its minima."""
+    """`explanation` is for people. `overdue`: the rollout has waited for more than a day on something else than its
+    minima."""
 
     decision: Decision
     reason: Reason
@@ -44,9 +44,11 @@ class Verdict:
 
 
 def decide(state: State, stage: Stage, *, elapsed_minutes: float, quality: QualityState | None = None) -> Verdict:
-    """Returns the verdict at `stage`, which has been running, without its pauses, for so many minutes. Where no minute
-    of the stage has been seen, `state` is what `state.at_stage` returns. Promoting from the last stage completes the
-    rollout. `quality` is for rollouts with evaluators."""
+    """Returns the verdict at `stage`, which has run, without pauses, for `elapsed_minutes`.
+
+    If no minute of the stage has been seen, `state` is what `state.at_stage` returns. Promoting from the last stage
+    completes the rollout. `quality` is for rollouts with evaluators.
+    """
     assessment = assess(state)
     judged = None if quality is None else Judged(quality, assess_quality(quality))
     scores = judged.assessment if judged else None
@@ -70,7 +72,6 @@ def decided(
     elapsed_minutes: float,
     quality: QualityAssessment | None = None,
 ) -> tuple[Decision, Reason]:
-    """Returns the decision and its reason without sentences, for callers that need many of them."""
     if assessment.failing(Action.ROLL_BACK, state):
         return Decision.ROLL_BACK, Reason.METRIC_FAILING
     if quality is not None and quality.action is Action.ROLL_BACK:
@@ -91,8 +92,6 @@ def decided(
 
 
 def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason] | None:
-    """Returns the decision while a minimum is not met, or None once both are. Only answered requests count towards the
-    minimum."""
     served, enough = state.stage_target, state.stage_target.answered >= stage.min_requests
     if not enough and served.requests >= stage.min_requests and 2 * served.unanswered > served.requests:
         return _mostly_unanswered(state), Reason.MINIMUM_UNANSWERED
@@ -102,7 +101,6 @@ def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decisio
 
 
 def _mostly_unanswered(state: State) -> Decision:
-    """Returns whether the target itself leaves most requests without an answer, beyond doubt."""
     target, baseline = state.stage_target.compared, state.stage_baseline.compared
     least, least_baseline = _MIN_COMPARED
     its_own = (
@@ -120,15 +118,13 @@ def _users_fare_badly(state: State) -> bool:
     """Returns whether a target of sticky allocation leaves so many more requests unanswered that it should get no more
     users.
 
-    The cause may be a few users who never get an answer from any version, so this only holds the rollout. It holds a
-    tenth of harmless rollouts where 3 of 100 users are such, and a hundredth where users differ as usual.
+    The cause may be a few users whom no version ever answers, so this only holds the rollout. It holds a tenth of
+    harmless rollouts if 3 of 100 users are such, and a hundredth if users differ as usual.
     """
     return state.sticky and _is_grossly_worse(state)
 
 
 def _is_grossly_worse(state: State) -> bool:
-    """Returns whether the target leaves far more requests of the stage unanswered than the baseline, compared or
-    not."""
     target, baseline = state.stage_target, state.stage_baseline
     plus, times, least = _GROSSLY_WORSE
     return (
@@ -141,9 +137,8 @@ def _is_grossly_worse(state: State) -> bool:
 def _uncompared(state: State) -> bool:
     """Returns whether the target leaves requests unanswered while no comparison can show it.
 
-    Evidence does not grow while the baseline has next to no requests of its own in this stage, for example when the
-    cache answers all of them, nor before a block closes, for example when requests that never end are counted after the
-    requests beside them.
+    Evidence does not grow while the baseline has next to no requests of its own in this stage (the cache answers all),
+    nor before a block closes (requests that never end are counted after the requests beside them).
     """
     if state.policy.unanswered is Action.IGNORE:
         return False
@@ -153,8 +148,10 @@ def _uncompared(state: State) -> bool:
 
 
 def _is_worse_for_all(state: State) -> bool:
-    """Returns whether both arms together have been leaving more requests unanswered than the config did before. The
-    target may be the cause, by a limit that both share, or it may not, so this only holds the rollout."""
+    """Returns whether both arms together leave more requests unanswered than the config did before.
+
+    The target may or may not be the cause, by a limit that both share, so this only holds the rollout.
+    """
     return state.policy.unanswered is not Action.IGNORE and state.together.is_worse
 
 
@@ -178,7 +175,6 @@ def _by_status(
 
 
 def _held_by(quality: QualityAssessment) -> Reason | None:
-    """Returns why the scores hold a rollout at any weight, or None."""
     if quality.action is not None:
         return Reason.QUALITY_FAILING
     return Reason.QUALITY_UNSCORED if quality.unscored else None

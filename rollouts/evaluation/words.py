@@ -49,12 +49,10 @@ _LEFT_OUT: Mapping[str, str] = MappingProxyType(
 
 
 def odds(evidence: float) -> str:
-    """Returns the logarithm of an e-value in words."""
     return "over 1e9" if evidence > _MAX_SHOWN else f"{math.exp(evidence):.3g}"
 
 
 def in_words(minutes: float) -> str:
-    """Returns a duration in words: whole minutes, then hours, then days."""
     for unit, size, until in (("minute", 1, 90), ("hour", 60, 48 * 60)):
         if minutes < until:
             number = max(1, math.ceil(minutes / size))
@@ -63,7 +61,6 @@ def in_words(minutes: float) -> str:
 
 
 def share(value: float) -> str:
-    """Returns a share from 0 to 1 in per cent; one that is not 0 or 1 never looks like it."""
     if 0 < value < _SMALLEST_SHARE:
         return "under 0.1 %"
     if 1 - _SMALLEST_SHARE < value < 1:
@@ -72,43 +69,35 @@ def share(value: float) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Returns a duration in milliseconds, from one second on in seconds."""
     if value >= _THOUSAND - 0.5:
         return f"{value / _THOUSAND:.1f} s"
     return f"{value:.1f} ms" if 0 < value < _FEW else f"{value:.0f} ms"
 
 
 def dollars(value: float) -> str:
-    """Returns an amount with the two digits that count, at least with cents."""
     if value == 0:
         return "$0"
     return f"${value:.{max(2, 1 - math.floor(math.log10(value)))}f}"
 
 
 def about(number: float) -> str:
-    """Returns a number of which only the first digit is meant."""
     size = 10 ** math.floor(math.log10(number))
     return f"{round(number / size) * size:,.0f}"
 
 
 def first_sentence(text: str) -> str:
-    """Returns the beginning of a text where there is place for one sentence."""
     first, dot, _ = text.partition(". ")
     return f"{first}." if dot else text
 
 
 def reason(code: str) -> str:
-    """Returns why a request was not answered, by the reason it was counted under."""
     return _REASONS.get(code, code.replace("_", " "))
 
 
 def left_out(code: str) -> str:
-    """Returns why a request is not compared, by the reason or the error code it was counted under."""
     return _LEFT_OUT.get(code, f"refused: {code.replace('_', ' ')}")
 
 
 def named_reasons(reasons: Mapping[str, int]) -> str:
-    """Returns the reasons for missing answers, the most frequent first, as `a variable is missing (12), the client left
-    (3)`."""
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{reason(code)} ({count:,})" for code, count in ordered if count)

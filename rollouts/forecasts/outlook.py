@@ -1,9 +1,7 @@
-"""The outlook of a running rollout at today's traffic: the duration of its stage, and the detectable faults."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rollouts import evaluation
@@ -12,33 +10,24 @@ from rollouts.evaluation import Power, from_json, power
 from rollouts.evaluation.statistics.learning import Learning
 from rollouts.forecasts.stage import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutEvaluation
-from rollouts.states import Stage, Status
+from rollouts.states import Status
 
 STICKY = "Requests of one user resemble each other: with sticky allocation it takes longer than that."
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The outlook of a running rollout. `power` is None while no traffic is known. `sentences` explain which faults can
-    be found."""
-
     forecast: StageForecast
     power: Power | None
-    sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The part of the state that the outlook needs: answered requests of the target in the present stage, and the
-    usual latencies."""
-
     served: int
     latency: Learning
 
 
 def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: float) -> Outlook | None:
-    """Returns the outlook, or None for a rollout that is not running. `figures` are those of the latest verdict;
-    `elapsed` is the time that the present stage has been running."""
     if rollout.status != Status.RUNNING:
         return None
     traffic, standing = traffic_today(rollout), _standing(rollout)
@@ -50,10 +39,13 @@ def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: fl
         passes=figures["status"] == evaluation.Status.PASSING,
     )
     found = _power(rollout, figures, traffic, standing, elapsed_minutes)
-    sentences = found.sentences if found else ()
-    if sentences and rollout.allocation_type != AllocationType.RANDOM:
-        sentences = (*sentences, STICKY)
-    return Outlook(forecast, found, sentences)
+    return Outlook(forecast, by_allocation(found, rollout.allocation_type))
+
+
+def by_allocation(power: Power | None, allocation_type: str) -> Power | None:
+    if power is None or not power.sentences or allocation_type == AllocationType.RANDOM:
+        return power
+    return replace(power, sentences=(*power.sentences, STICKY))
 
 
 def _power(
@@ -68,17 +60,11 @@ def _power(
         latency=standing.latency.values or None,
         reference=standing.latency.reference,
     )
-    stages = [stage for stage in rollout.stages.all() if stage.number >= rollout.current_stage]
-    return power(
-        [Stage(stage.weight, stage.min_duration_minutes, stage.min_requests, stage.settle_minutes) for stage in stages],
-        usual,
-        elapsed_minutes=elapsed_minutes,
-        served=standing.served,
-    )
+    stages = [stage.plan for stage in rollout.stages.all() if stage.number >= rollout.current_stage]
+    return power(stages, usual, elapsed_minutes=elapsed_minutes, served=standing.served)
 
 
 def _standing(rollout: Rollout) -> _Standing:
-    """Returns the part of the stored state that the outlook needs, without reading the whole state, which is large."""
     stage, target, latency = (
         RolloutEvaluation.objects.filter(pk=rollout.pk)
         .values_list("state__stage", "state__stage_target", "state__latency")

@@ -1,6 +1,3 @@
-"""The forecast of a rollout before it is made: the duration of each stage and the faults that would be found, if
-requests keep coming as they did in the last 24 hours."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from analytics.queries.variants.traffic import ConfigTraffic, config_traffic
+from analytics.queries.variants.totals import ConfigTraffic, config_traffic
 from prompts.selectors import get_config
 from rollouts import evaluation
 from rollouts.allocation import AllocationType
@@ -19,7 +16,7 @@ from rollouts.evaluation.policy import CONTROLLED_WEIGHT
 from rollouts.evaluation.statistics.grid import LOG_RATIO
 from rollouts.evaluation.statistics.reference import reference_from
 from rollouts.evaluation.words import in_words
-from rollouts.forecasts.outlook import STICKY
+from rollouts.forecasts.outlook import by_allocation
 from rollouts.forecasts.stage import TODAY
 from rollouts.states import Stage
 from rollouts.verdicts.minutes import ordered
@@ -30,40 +27,37 @@ MIN_OBSERVED = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """A stage of the plan. `begins_after` and `minutes` are the minutes before it and in it until both of its minima
-    are met, and `target_requests` the requests of the target by then; None where no traffic is known."""
+    """`begins_after_minutes` and `minutes` are the minutes before the stage and in it until both minima are met,
+    `target_requests` the target's requests by then; None if no traffic is known."""
 
     stage: Stage
-    begins_after: float | None
+    begins_after_minutes: float | None
     minutes: float | None
     target_requests: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The forecast of a rollout. `per_minute` and `unanswered` are the traffic of the last 24 hours, None without any;
-    with `evidence_decides` a stage waits for the evidence beside its minima. `power` is None without traffic, and
-    `power_sentences` explain it."""
+    """The rates are those of the last 24 hours; they and `power` are None without traffic. With `evidence_decides` a
+    stage waits for the evidence beside its minima."""
 
-    requests: int
-    per_minute: float | None
-    unanswered: float | None
+    request_count: int
+    requests_per_minute: float | None
+    unanswered_rate: float | None
     stages: tuple[StagePlan, ...]
     evidence_decides: bool
     power: Power | None
-    power_sentences: tuple[str, ...]
 
     @property
     def minutes(self) -> float | None:
-        """Returns the minutes of all stages together, None where one is unknown."""
         known = [stage.minutes for stage in self.stages if stage.minutes is not None]
         return sum(known) if len(known) == len(self.stages) else None
 
     @property
-    def sentence(self) -> str:
-        if self.per_minute is None:
+    def explanation(self) -> str:
+        if self.requests_per_minute is None:
             return "The duration of the stages is unknown: the prompt config had no requests in the last 24 hours."
-        pace = f"At today's {self.per_minute:.3g} requests a minute"
+        pace = f"At today's {self.requests_per_minute:.3g} requests a minute"
         if self.minutes is None:
             return f"{pace} none is answered, and the stages never end."
         then = ""
@@ -73,8 +67,6 @@ class Plan:
 
 
 def plan_rollout(project_id: UUID, config_id: UUID, stages: Sequence[Stage], allocation_type: AllocationType) -> Plan:
-    """Returns the forecast of a rollout of this config. Raises ConfigNotFoundError, AnalyticsUnavailableError and
-    AnalyticsLimitError."""
     get_config(project_id, config_id)
     now = timezone.now()
     traffic = config_traffic(project_id, config_id, now - TODAY, now, log_ratio=LOG_RATIO)
@@ -84,16 +76,12 @@ def plan_rollout(project_id: UUID, config_id: UUID, stages: Sequence[Stage], all
 def plan_of(traffic: ConfigTraffic, stages: Sequence[Stage], allocation_type: AllocationType, *, now: datetime) -> Plan:
     per_minute, unanswered = _rates(traffic, now)
     planned = tuple(_planned(stages, per_minute, unanswered or 0.0))
-    found = _power(traffic, stages, per_minute, unanswered or 0.0)
+    found = by_allocation(_power(traffic, stages, per_minute, unanswered or 0.0), allocation_type)
     evidence_decides = any(CONTROLLED_WEIGHT <= stage.weight < 100 for stage in stages)
-    sentences = found.sentences if found else ()
-    if sentences and allocation_type is not AllocationType.RANDOM:
-        sentences = (*sentences, STICKY)
-    return Plan(traffic.requests, per_minute, unanswered, planned, evidence_decides, found, sentences)
+    return Plan(traffic.requests, per_minute, unanswered, planned, evidence_decides, found)
 
 
 def _rates(traffic: ConfigTraffic, now: datetime) -> tuple[float | None, float | None]:
-    """Returns the requests a minute and the share of unanswered ones."""
     if not traffic.requests or traffic.first_at is None:
         return None, None
     observed = max(MIN_OBSERVED, now - traffic.first_at)

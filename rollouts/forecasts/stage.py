@@ -1,5 +1,3 @@
-"""The forecast of the present stage: its duration if requests keep coming as they did in the last 24 hours."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,42 +16,38 @@ TODAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The requests of both arms together in the minutes of the last day in which the rollout ran."""
-
     requests: int
     minutes: float
 
     @property
     def per_minute(self) -> float | None:
-        """Returns the requests per minute, or None while less than one minute is known."""
         return self.requests / self.minutes if self.minutes >= 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class StageForecast:
-    """The forecast of a stage. `minutes` is the time until both minima of the stage are met, 0 when they are, and None
-    when it is unknown because the rollout does not run or no request came today. `missing_requests` are those of the
-    target that the stage still needs. With `evidence_decides` the stage then waits for the evidence."""
+    """`minutes_to_minima` is 0 when both minima of the stage are met, None if the rollout does not run or no request
+    came today. `missing_requests` are the target's that the stage still needs. With `evidence_decides` the stage then
+    waits for the evidence."""
 
-    per_minute: float | None
-    minutes: float | None
+    requests_per_minute: float | None
+    minutes_to_minima: float | None
     evidence_decides: bool
     missing_requests: int = 0
 
     @property
-    def sentence(self) -> str:
-        if self.per_minute is None or self.minutes is None:
+    def explanation(self) -> str:
+        if self.requests_per_minute is None or self.minutes_to_minima is None:
             return "How long this stage takes cannot be estimated: no requests of today are known."
-        traffic = f"At today's {self.per_minute:.3g} requests a minute"
+        traffic = f"At today's {self.requests_per_minute:.3g} requests a minute"
         then = " Then it waits until the evidence is enough to pass." if self.evidence_decides else ""
-        if self.minutes == 0:
+        if self.minutes_to_minima == 0:
             return f"{traffic} both minima of this stage are met.{then}"
-        return f"{traffic} both minima of this stage are met in about {in_words(self.minutes)}.{then}"
+        return f"{traffic} both minima of this stage are met in about {in_words(self.minutes_to_minima)}.{then}"
 
 
 def traffic_today(rollout: Rollout) -> Traffic:
-    """Returns the traffic of the judged minutes, so that an evaluation that lags behind does not look like a lack of
-    requests."""
+    """Returns the traffic of the judged minutes, so that a lagging evaluation does not look like a lack of requests."""
     through = rollout.evaluation.through
     if through is None:
         return Traffic(0, 0.0)
@@ -68,8 +62,6 @@ def traffic_today(rollout: Rollout) -> Traffic:
 def stage_forecast(
     rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
 ) -> StageForecast:
-    """Returns the forecast of the present stage of a running rollout, which has been running for so long and has
-    answered so many requests of the target. `passes` means that every metric passes already."""
     stage = rollout.stages.all()[rollout.current_stage - 1]
     return StageForecast(
         traffic.per_minute,

@@ -1,4 +1,4 @@
-"""The checks of gates by kind, and the work of those that show something by themselves. This app knows none of them:
+"""The checks of gates by kind, and the work of gates that show something by themselves. This app knows none of them:
 the app that knows how something is shown registers its check when it is ready."""
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from rollouts.models import Rollout
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether it is shown that this target may follow this baseline. Without a `dataset_id` any data set will do."""
-
     project_id: UUID
     baseline: PromptVersion
     target: PromptVersion
@@ -26,8 +24,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer to a question: `reason` is a sentence that says what was shown, or what is missing. The experiment is
-    the one that showed it, or that comes nearest to it; `shadow` are the figures of a shadow, as JSON."""
+    """`reason` is a sentence that says what was shown or what is missing. The experiment is the one that showed it, or
+    that comes nearest; `shadow` are the figures of a shadow, as JSON."""
 
     is_passed: bool
     reason: str
@@ -39,9 +37,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NewShadow:
-    """What a rollout's shadow is to be: the share of the baseline's requests that the target answers, too, the
-    evaluator that compares both answers (its newest version without one), and what all of that may cost."""
-
     evaluator_id: UUID
     rate: float
     budget_usd: Decimal
@@ -50,16 +45,11 @@ class NewShadow:
 
 class Check(Protocol):
     def __call__(self, questions: Sequence[Question], *, holds: bool = False) -> Sequence[Finding]:
-        """Answers each of the questions, which are about one project. What is found with `holds` stays true until the
-        transaction ends."""
+        """Answers questions about one project. With `holds`, findings stay true until the transaction ends."""
 
 
 class Work(Protocol):
-    """The work of a gate that shows by itself what it asks for. Both are called in the transaction that makes the
-    rollout, or in which it leaves `pending`."""
-
-    def begin(self, rollout: Rollout, shadow: NewShadow) -> None:
-        """Raises ValidationError, which names the field."""
+    def begin(self, rollout: Rollout, shadow: NewShadow) -> None: ...
 
     def end(self, rollout: Rollout) -> None: ...
 
@@ -75,12 +65,10 @@ def register(kind: str, check: Check, work: Work | None = None) -> None:
 
 
 def check_of(kind: str) -> Check:
-    """Raises LookupError for a kind that has no check, so that its gate stays closed."""
     if kind not in _checks:
         raise LookupError(f"No check is registered for the gate {kind}")
     return _checks[kind]
 
 
 def work_of(kind: str) -> Work | None:
-    """Returns the work of a gate; None for one that others have to pass."""
     return _works.get(kind)

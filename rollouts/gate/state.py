@@ -1,5 +1,3 @@
-"""Where the gate of a rollout stands, and what opens it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -26,8 +24,8 @@ class GateState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a gate. `reason` says what was shown or what is missing; that of an overridden gate is the reason of
-    the person `by` whom it was, and `missing` what was missing then. `shadow` are the figures of a shadow."""
+    """`reason` says what was shown or is missing; for an overridden gate it is the reason of the person `by`, and
+    `missing` what was missing then. `shadow` are the figures of a shadow."""
 
     state: GateState
     reason: str = ""
@@ -38,8 +36,8 @@ class Standing:
 
 
 def opened(row: Rollout, *, reason: str, override: bool) -> Mapping[str, Any]:
-    """Returns the figures of the transition that opens the gate, empty for a rollout without one. Nothing that was
-    found changes before the transaction ends. Raises GateNotPassedError."""
+    """Returns the figures of the transition that opens the gate, empty for a rollout without a gate. Findings hold
+    until the transaction ends. Raises GateNotPassedError."""
     if row.gate == Gate.NONE:
         return {}
     [found] = check_of(row.gate)([_question(row)], holds=True)
@@ -61,9 +59,10 @@ def opened(row: Rollout, *, reason: str, override: bool) -> Mapping[str, Any]:
 
 
 def standings(rows: Iterable[Rollout], first_moves: Mapping[UUID, RolloutTransition]) -> dict[UUID, Standing]:
-    """Returns by rollout where its gate stands: of those that have begun as it was then, of the others as it is now.
-    `first_moves` are the transitions that led out of pending. One query for each project and kind of gate that a
-    pending rollout has."""
+    """Returns gates by rollout: as they were at the start for rollouts that have begun, as they are now for the others.
+
+    `first_moves` are the transitions out of pending. One query per project and kind of gate of a pending rollout.
+    """
     found: dict[UUID, Standing] = {}
     waiting: list[Rollout] = []
     for row in rows:

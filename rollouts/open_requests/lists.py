@@ -3,9 +3,9 @@ request log for minutes, and must not look unused.
 
 The web workers of all hosts write (`gateway.runtime.open_requests`), the evaluation reads.
 
-For each rollout, Redis holds a set of the workers that have a list, and one key with the list of each worker. Both
-expire by themselves, so that a dead worker's list does not stay. The braces keep a rollout's keys on one node of a
-cluster; the number is the version of the format, as workers of different releases run side by side during an upgrade.
+For each rollout, Redis holds a set of the workers that have a list, and one key per worker with its list. Both expire
+by themselves, so a dead worker's list does not stay. The braces keep a rollout's keys on one node of a cluster; the
+number is the format's version, as releases run side by side during an upgrade.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _REST_SECONDS = 30.0
 
 
 class OpenRequest(msgspec.Struct, frozen=True, array_like=True):
-    """One allocated request without a first output. `arrived_us` is Unix time in microseconds by its worker's clock,
-    as `ts` of its row will be; the other fields are those of its row (`rollout_stage`, `variant`, `alloc_unit`).
+    """One allocated request without a first output. `arrived_us` is Unix time in microseconds by its worker's clock, as
+    its row's `ts` will be; the other fields are its row's (`rollout_stage`, `variant`, `alloc_unit`).
 
-    Forced requests and those allocated by a substitute of their unit are in no arm, and never among them.
+    Leaves out forced requests and those allocated by a substitute of their unit: they are in no arm.
     """
 
     request_id: str
@@ -63,27 +63,23 @@ _decoder = msgspec.msgpack.Decoder(list[OpenRequest])
 
 
 def key(rollout_id: str, worker: str) -> str:
-    """Returns the Redis key of one worker's list for one rollout."""
     return f"{{rollout:{rollout_id}}}:open:{_FORMAT}:{worker}"
 
 
 def workers_key(rollout_id: str) -> str:
-    """Returns the Redis key of the set of workers that have a list for a rollout."""
     return f"{{rollout:{rollout_id}}}:open:{_FORMAT}"
 
 
 def encode(requests: Iterable[OpenRequest]) -> bytes:
-    """Returns the oldest MAX_OPEN_REQUESTS of the requests in the stored form."""
     return _encoder.encode(_oldest(requests))
 
 
 def decode(encoded: bytes) -> list[OpenRequest]:
-    """Returns the requests of a stored list. Raises msgspec.DecodeError."""
     return _decoder.decode(encoded)
 
 
 class OpenRequestReader:
-    """Reads the open requests from Redis. While Redis is away no request counts as open; the log says so once."""
+    """While Redis is unreachable no request counts as open; the log says so once."""
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = redis_url
@@ -129,13 +125,12 @@ _readers: dict[str, OpenRequestReader] = {}
 
 
 def open_requests(rollout_id: UUID | str) -> list[OpenRequest]:
-    """A rollout's oldest MAX_OPEN_REQUESTS requests that are open without a first output for OPEN_SECONDS or longer, by
-    arrival. Never raises for a Redis that is away: then there are none, and they count when they end.
+    """Returns a rollout's oldest MAX_OPEN_REQUESTS requests without a first output for OPEN_SECONDS or longer, by
+    arrival. Never raises while Redis is unreachable: it then returns none, and they count when they end.
 
-    It is what the workers knew a while ago. A request is listed INTERVAL_SECONDS after it has become old enough at the
-    latest, and may be listed although it has its first output or has ended: up to INTERVAL_SECONDS ago at a worker
-    that lives, EXPIRY_SECONDS ago at one that died or lost Redis. So its row may be in the request log already, or come
-    while this is looked at: compare the ids.
+    The workers' lists lag. A request is listed at most INTERVAL_SECONDS after it became old enough, and may still be
+    listed with its first output or after its end: for INTERVAL_SECONDS if its worker lives, for EXPIRY_SECONDS if it
+    died or lost Redis. So its row may be in the request log already, or arrive meanwhile: compare the ids.
     """
     url: str = settings.REDIS_URL
     reader = _readers.setdefault(url, OpenRequestReader(url))

@@ -1,8 +1,7 @@
 """Open requests that are counted before they end, so that a target that never answers does not look unused.
 
-A request without a first output for much longer than usual is unanswered, whatever becomes of it. It is counted at
-once and remembered, and its row, when it finally comes, is not counted again
-(`analytics.queries.variants.by_record`).
+A request without a first output for much longer than usual is unanswered, whatever becomes of it. It is counted at once
+and remembered; its row, when it finally comes, is not counted again (`analytics.queries.variants.by_record`).
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A request that was counted while it was open. `arrived_us` is Unix time in microseconds, `bucket` that of its
-    unit."""
-
     request_id: UUID
     arrived_us: int
     stage: int
@@ -43,8 +39,8 @@ class Counted:
 
 
 def max_open_time(cap_ms: float | None) -> timedelta:
-    """Returns the time for which a request may be open before it counts as unanswered. `cap_ms` is the latency that one
-    request in a hundred exceeds; None when it is not known."""
+    """Returns how long a request may be open before it counts as unanswered. `cap_ms` is the 99th percentile of
+    latency, None if unknown."""
     return max(_MIN_OPEN_TIME, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
 
 
@@ -56,7 +52,6 @@ def overdue(
     max_open: timedelta,
     stages: Collection[int],
 ) -> list[Counted]:
-    """Returns the requests to be counted now, the oldest first, as many as can be remembered."""
     known = {one.request_id for one in remembered}
     latest = (now - max_open - _EPOCH) // timedelta(microseconds=1)
     found = [
@@ -73,8 +68,8 @@ def overdue(
 def still_remembered(
     remembered: Sequence[Counted], recorded: Mapping[UUID, datetime], *, start: datetime, now: datetime
 ) -> tuple[Counted, ...]:
-    """Returns the remembered requests without those whose row was recorded before `start`, where reading resumes,
-    and without those that are too old. `recorded` has the time at which each row was recorded."""
+    """Drops requests whose row was recorded before `start`, where reading resumes, and those that are too old.
+    `recorded` has the time at which each row was recorded."""
     return tuple(
         one
         for one in remembered

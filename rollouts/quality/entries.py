@@ -1,9 +1,7 @@
-"""What a rollout asks of evaluators, and the evaluators as it began with them: both fixed, and kept as JSON."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +16,8 @@ RULE = "rule"
 
 @dataclass(frozen=True, slots=True)
 class QualityEntry:
-    """What a rollout asks of one evaluator. Without `version` it is the newest one at the start, without `action` the
-    default of an evaluator of its calibration, and without `label_share` that of its online evaluation. With 0 as the
-    share its scores are judged as they are."""
+    """What a rollout asks of one evaluator. Defaults: the newest `version` at the start, the `action` of its
+    calibration, the `label_share` of its online evaluation. A share of 0 takes its scores uncorrected."""
 
     evaluator_id: UUID
     version: int | None = None
@@ -30,25 +27,18 @@ class QualityEntry:
     label_share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutEvaluator:
-    """An evaluator as a rollout began with it. A name, a rubric or a calibration that changes later changes nothing
-    here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutEvaluator(Evaluator):
+    """An evaluator as a rollout began with it; later changes of name, rubric or calibration change nothing here.
 
-    `calibration` is `rule` or one of `analytics.evaluators.calibration.states.State`. `action` is what follows when it
-    fails, which for a judge that was not calibrated is never a rollback.
+    `calibration` is `rule` or one of `analytics.evaluators.calibration.states.State`. `action` follows when it fails;
+    for an uncalibrated judge it is never a rollback.
     """
 
     evaluator_id: UUID
     version_id: UUID
     version: int
-    title: str
     kind: str
-    action: Action
-    margin: float
-    required: bool
-    label_share: float | None
-    margin_scale: float | None
     calibration: str
 
     @property
@@ -57,14 +47,7 @@ class RolloutEvaluator:
 
     @property
     def statistics(self) -> Evaluator:
-        return Evaluator(
-            title=self.title,
-            action=self.action,
-            margin=self.margin,
-            required=self.required,
-            label_share=self.label_share,
-            margin_scale=self.margin_scale,
-        )
+        return Evaluator(*[getattr(self, one.name) for one in fields(Evaluator)])
 
 
 def entries_of(rollout: Rollout) -> list[QualityEntry]:
@@ -72,7 +55,6 @@ def entries_of(rollout: Rollout) -> list[QualityEntry]:
 
 
 def evaluators_of(rollout: Rollout) -> tuple[RolloutEvaluator, ...]:
-    """Returns the evaluators that judge a rollout; none before its start."""
     if not rollout.quality:
         return ()
     try:

@@ -1,5 +1,3 @@
-"""Which evaluators may judge a rollout, and how they are at its start."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -34,16 +32,12 @@ _OTHER_SHARE = (
 
 
 def check_entries(project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]) -> None:
-    """Raises InvalidRolloutError, which names the field, for an evaluator that could not judge a rollout of the prompt
-    config that began now."""
     _checked(project_id, config_id, entries)
 
 
 def evaluators_at_start(
     project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
 ) -> tuple[RolloutEvaluator, ...]:
-    """Returns the evaluators of a rollout that begins now, with their calibration. Raises InvalidRolloutError and, for
-    evaluators that ask a model, the errors of the request log."""
     found = _checked(project_id, config_id, entries)
     return tuple(_begun(project_id, entry, *one) for entry, one in zip(entries, found, strict=True))
 

@@ -1,15 +1,14 @@
-"""The users of a rollout with sticky allocation, by metric: their sums, and who had most events in a minute."""
-
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 
 from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.by_record import Recorded
 from analytics.queries.variants.by_user import MinuteSums, UnitLimits, UnitSums, minute_sums, recorded_sums
 from rollouts.evaluation import Metric, MinuteUsers
-from rollouts.evaluation.counts import ByUser
+from rollouts.evaluation.counts import MEASURES, ByUser
 from rollouts.evaluation.one_user import joined
 from rollouts.evaluation.statistics.clusters import ClusterSums
 from rollouts.evaluation.statistics.grid import LOG_RATIO
@@ -20,18 +19,7 @@ MOST = 20
 """The number of users of a minute whose events are kept, those with most. The others have too few of them to decide a
 block."""
 
-METRICS: Mapping[str, Metric] = {
-    "unanswered": Metric.UNANSWERED,
-    "errors": Metric.ERROR_RATE,
-    "slow": Metric.LATENCY_P95,
-    "contract": Metric.CONTRACT,
-    "truncated": Metric.TRUNCATED,
-    "fallback": Metric.FALLBACK,
-    "empty": Metric.EMPTY,
-    "latency": Metric.LATENCY_AVERAGE,
-    "cost": Metric.COST,
-}
-"""The metric of each measure (see `analytics.queries.variants.measures`)."""
+METRICS: Mapping[str, Metric] = {measure: metric for metric, measure in MEASURES.items()}
 
 # These bounds exceed every latency and cost, so that without a reference no value is cut or counts as slow.
 _NO_CAP = 1e18
@@ -51,7 +39,6 @@ def limits_of(latency: Reference | None, cost: Reference | None) -> UnitLimits:
 
 
 def clusters_of(rows: Recorded, limits: UnitLimits) -> Clusters:
-    """Returns the cluster sums over the users of each arm, at the end of the window."""
     sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
     return {
         variant: {METRICS[name]: _cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
@@ -62,8 +49,6 @@ def clusters_of(rows: Recorded, limits: UnitLimits) -> Clusters:
 def minute_users(
     rows: Recorded, limits: UnitLimits, *, remembered: Sequence[Counted], new: Sequence[Counted], minute: int
 ) -> Mapping[Cell, ByUser]:
-    """Returns the users of each cell. `remembered` and `new` requests were counted as unanswered while they were open,
-    the new ones in this `minute`."""
     counted = [one.request_id for one in (*remembered, *new)]
     found: dict[Cell, dict[Metric, MinuteUsers]] = {}
     for row in minute_sums(rows, limits=limits, counted=counted, log_ratio=LOG_RATIO):
@@ -76,7 +61,6 @@ def minute_users(
 
 
 def _open(new: Iterable[Counted], minute: int) -> Mapping[Cell, MinuteUsers]:
-    """Returns the users of open requests, all of which are unanswered."""
     by_cell: dict[Cell, Counter[int]] = {}
     for one in new:
         by_cell.setdefault((minute, one.stage, one.variant), Counter())[one.bucket] += 1
@@ -84,7 +68,6 @@ def _open(new: Iterable[Counted], minute: int) -> Mapping[Cell, MinuteUsers]:
 
 
 def _all_of(events: Mapping[int, int]) -> ClusterSums:
-    """Returns the sums over users whose requests are all events."""
     requests, squared = float(sum(events.values())), float(sum(one**2 for one in events.values()))
     return ClusterSums(requests, squared, requests, squared, squared, requests)
 
@@ -95,11 +78,4 @@ def _most(events: Mapping[int, int]) -> Mapping[int, int]:
 
 
 def _cluster(sums: UnitSums | MinuteSums) -> ClusterSums:
-    return ClusterSums(
-        requests=sums.requests,
-        requests_squared=sums.requests_squared,
-        total=sums.total,
-        total_squared=sums.total_squared,
-        cross=sums.cross,
-        values_squared=sums.values_squared,
-    )
+    return ClusterSums(*[getattr(sums, one.name) for one in fields(ClusterSums)])

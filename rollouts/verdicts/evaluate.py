@@ -1,8 +1,8 @@
-"""The automatic verdict: the minutes that closed since the last evaluation go into the state, and the state decides.
+"""The automatic verdict: minutes closed since the last evaluation go into the state, and the state decides.
 
-One process at a time evaluates a rollout. It claims the evaluation's row for a while, reads the request log outside
-any transaction, and saves only if the claim is still its own. There is at most one decision for each closed minute,
-however often an evaluation is requested.
+One process at a time evaluates a rollout. It claims the evaluation's row for a while, reads the request log outside any
+transaction, and saves only if the claim is still its own. Each closed minute gets at most one decision, however often
+an evaluation is requested.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from analytics.clickhouse.visible import visible_until
 from analytics.errors import AnalyticsUnavailableError
-from analytics.queries.variants.by_record import visible_until
 from rollouts.evaluation import Decision, Reason, State, Verdict, from_json, replay, to_json
 from rollouts.evaluation.segments import SegmentState
+from rollouts.evaluation.terms import HOLDING
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
 from rollouts.open_requests.still_open import Counted
 from rollouts.selectors import earlier_rollbacks
@@ -30,7 +31,7 @@ from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
 from rollouts.verdicts.figures import check_formula, first_state, verdict_at, verdict_figures
 from rollouts.verdicts.minutes import Window, usual_before
-from rollouts.verdicts.quality.reading import QualityReading, read_quality, store_quality
+from rollouts.verdicts.quality.reading import QualityReading, read_quality, states_of, store_quality
 from rollouts.verdicts.recorded import Reading, recorded_window
 from rollouts.verdicts.segments import log_named, named_in, segments_after
 
@@ -41,17 +42,7 @@ _MAX_UNANSWERED = 2
 # An evaluation that was away for long catches up by windows of this length.
 _MAX_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
-_LOGGED_REASONS = frozenset(
-    {
-        Reason.METRIC_FAILING,
-        Reason.MINIMUM_UNANSWERED,
-        Reason.NO_COMPARISON,
-        Reason.USERS_UNDECIDED,
-        Reason.SAMPLE_RATIO,
-        Reason.QUALITY_FAILING,
-        Reason.QUALITY_UNSCORED,
-    }
-)
+_LOGGED_REASONS = HOLDING - {Reason.WORSE_FOR_ALL}
 
 logger = logging.getLogger("rollouts")
 
@@ -60,9 +51,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The result of one evaluation of one rollout. `moved` is the transition, which a dry run reports and does not
-    make."""
-
     rollout_id: UUID
     name: str
     stage: int
@@ -74,8 +62,6 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The result of one evaluation before it is saved."""
-
     rollout: Rollout
     stage: RolloutStage
     window: Window
@@ -107,9 +93,8 @@ class _Look:
 
 
 def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult]:
-    """Evaluates every running rollout of every project, the one that was evaluated longest ago first. A rollout that
-    cannot be evaluated is logged and does not stop the others, unless the request log does not answer twice in a
-    row."""
+    """Takes the rollout that was evaluated longest ago first. A failure is logged and does not stop the others, unless
+    the request log does not answer twice in a row."""
     looks = each_in_turn(
         _longest_ago_first(), lambda pk: evaluate_rollout(pk, dry_run=dry_run), failed="rollout.evaluation_failed"
     )
@@ -117,8 +102,8 @@ def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult
 
 
 def each_in_turn(rollout_ids: Iterable[UUID], look: Callable[[UUID], T], *, failed: str) -> Iterator[T]:
-    """Yields the results of looks at these rollouts. A look that fails is logged as `failed` and does not stop the
-    others, unless the request log does not answer twice in a row."""
+    """A look that fails is logged as `failed` and does not stop the others, unless the request log does not answer
+    twice in a row."""
     unanswered = 0
     for rollout_id in rollout_ids:
         try:
@@ -136,14 +121,18 @@ def each_in_turn(rollout_ids: Iterable[UUID], look: Callable[[UUID], T], *, fail
         yield result
 
 
+def running_rollouts() -> QuerySet[Rollout]:
+    return Rollout.objects.filter(status=Status.RUNNING.value)
+
+
 def _longest_ago_first() -> list[UUID]:
-    running = Rollout.objects.filter(status=Status.RUNNING.value)
-    return list(running.order_by(F("evaluation__through").asc(nulls_first=True), "pk").values_list("pk", flat=True))
+    in_order = running_rollouts().order_by(F("evaluation__through").asc(nulls_first=True), "pk")
+    return list(in_order.values_list("pk", flat=True))
 
 
 def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationResult | None:
-    """Evaluates one rollout. Returns None when no minute closed since the last evaluation, the rollout is not
-    running, or another process evaluates it.
+    """Returns None if no minute closed since the last evaluation, the rollout is not running, or another process
+    evaluates it.
 
     Raises AnalyticsUnavailableError, AnalyticsLimitError, and UnknownFormulaError for a rollout that another formula
     judged; the rollout then stays where it is.
@@ -162,13 +151,11 @@ def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationRe
 
 
 def closed_until(now: datetime) -> datetime:
-    """Returns the end of the latest minute that may be judged, by this host's clock."""
     settled = now.astimezone(UTC) - timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
     return settled.replace(second=0, microsecond=0)
 
 
 def elapsed_minutes(rollout: Rollout, now: datetime) -> float:
-    """Returns the time that the current stage has been running, without its pauses."""
     running = (now - rollout.running_since).total_seconds() if rollout.running_since else 0.0
     return (rollout.stage_seconds + running) / 60
 
@@ -195,7 +182,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     if window.end <= window.start:
         return None
     stages = {stage.number: stage for stage in rollout.stages.all()}
-    initial, state = _states(rollout)
+    initial, state = states_of(State, rollout.evaluation, lambda: first_state(rollout, usual_before(rollout)))
     reading = recorded_window(
         rollout,
         stages,
@@ -224,21 +211,10 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
 
 
 def _readable_until(now: datetime) -> datetime:
-    """Returns the end of the latest minute whose rows can all be read."""
     return min(closed_until(now), visible_until().replace(second=0, microsecond=0))
 
 
-def _states(rollout: Rollout) -> tuple[State, State]:
-    """Returns the state at the start and the latest state."""
-    stored = rollout.evaluation
-    if stored.initial is not None:
-        return from_json(State, stored.initial), from_json(State, stored.state)
-    initial = first_state(rollout, usual_before(rollout))
-    return initial, initial
-
-
 def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
-    """Stores the state, and moves the rollout unless somebody else moved it meanwhile."""
     figures = look.figures()
     with transaction.atomic():
         row = locked_rollout(look.rollout.project_id, look.rollout.pk)
@@ -274,8 +250,6 @@ def _unmoved(row: Rollout, seen: Rollout) -> bool:
 
 
 def _log_changes(look: _Look, evaluation: RolloutEvaluation) -> None:
-    """Logs for operators, once each: a rollout that holds for a reason of its own, and a rollout that waits too
-    long."""
     verdict, row = look.verdict, look.rollout
     held = verdict.decision is Decision.WAIT and verdict.reason in _LOGGED_REASONS
     if held and evaluation.verdict.get("reason") != verdict.reason.value:

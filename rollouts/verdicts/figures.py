@@ -1,8 +1,5 @@
-"""The figures of an evaluation as plain JSON: transitions keep them, and people are shown them."""
-
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,6 +8,7 @@ from analytics.queries.variants import UsualValues
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import (
     FORMULA,
+    FORMULAS,
     Assessment,
     Metric,
     State,
@@ -28,25 +26,22 @@ from rollouts.evaluation import (
 from rollouts.evaluation.policy import FAIL_AT, PASS_AT
 from rollouts.evaluation.quality import QualityAssessment, QualityState, assess_quality
 from rollouts.models import Rollout, RolloutStage
-from rollouts.states import Stage
+from rollouts.shapes import finite, interval
 from rollouts.verdicts.policies import policy_of
 from rollouts.verdicts.quality.figures import quality_figures
 from rollouts.verdicts.quality.reading import QualityReading, quality_before_any
 
-CONFIDENCE = 0.95
 _MAX_NAMED = 3
 
 
 def check_formula(rollout: Rollout) -> None:
-    """Raises UnknownFormulaError for a rollout that was judged by another formula."""
     # The number is read from the verdict, because the states are large and are not read for lists.
     number = rollout.evaluation.verdict.get("formula", FORMULA)
-    if number != FORMULA:
+    if number not in FORMULAS:
         raise UnknownFormulaError(number)
 
 
 def first_state(rollout: Rollout, usual: UsualValues) -> State:
-    """Returns the state at the start."""
     return initial_state(
         policy_of(rollout),
         latency=usual.latency,
@@ -60,10 +55,7 @@ def first_state(rollout: Rollout, usual: UsualValues) -> State:
 def verdict_at(
     state: State, stage: RolloutStage, *, elapsed_minutes: float, quality: QualityState | None = None
 ) -> Verdict:
-    """Returns the verdict at `stage`, of which `state` may not have seen a minute yet. `quality` is for rollouts with
-    evaluators."""
-    plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests, stage.settle_minutes)
-    return decide(at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes, quality=quality)
+    return decide(at_stage(state, stage.number), stage.plan, elapsed_minutes=elapsed_minutes, quality=quality)
 
 
 def verdict_figures(
@@ -77,10 +69,11 @@ def verdict_figures(
     segments: Sequence[str] = (),
     quality: QualityReading | None = None,
 ) -> dict[str, Any]:
-    """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
-    `earlier_rollbacks` are enough to reach the verdict again from the stored minutes. `segments`, in words, are those
-    in which the target is worse: a warning, on which the verdict does not rest. `quality` are the evaluators, of a
-    rollout that has any."""
+    """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and `earlier_rollbacks` (if
+    any) are enough to repeat the verdict from the stored minutes.
+
+    `segments`, in words, are those in which the target is worse: a warning, on which the verdict does not rest.
+    """
     repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
     warned = {"segments": list(segments)} if segments else {}
     scores = {"quality": quality_figures(quality, verdict.quality)} if quality and verdict.quality else {}
@@ -104,7 +97,6 @@ def verdict_figures(
 def figures_before_any(
     rollout: Rollout, explanation: str = "Not judged yet: no minute has closed since the start. Nothing to do yet."
 ) -> dict[str, Any]:
-    """Returns the figures of a rollout without a verdict, in which nothing is known."""
     state, quality = first_state(rollout, UsualValues()), quality_before_any(rollout)
     scores = {"quality": quality_figures(quality, assess_quality(quality.state))} if quality else {}
     return {
@@ -119,14 +111,12 @@ def figures_before_any(
 
 
 def overall(metrics: Status, quality: QualityAssessment | None) -> Status:
-    """Returns the status of the metrics and the scores together."""
     statuses = {metrics} if quality is None or not quality.judged else {metrics, quality.status}
     worst_first = (Status.FAILING, Status.INCONCLUSIVE)
     return next((one for one in worst_first if one in statuses), Status.PASSING)
 
 
 def _repeated(earlier_rollbacks: int) -> str:
-    """Returns the sentence that warns of earlier rollbacks to the same version."""
     if not earlier_rollbacks:
         return ""
     times = "once" if earlier_rollbacks == 1 else f"{earlier_rollbacks} times"
@@ -137,7 +127,6 @@ def _repeated(earlier_rollbacks: int) -> str:
 
 
 def worse_for(segments: Sequence[str]) -> str:
-    """Returns the sentence that names the segments in which the target is worse."""
     if not segments:
         return ""
     shown = ", ".join(segments[:_MAX_NAMED]) + (" and others" if len(segments) > _MAX_NAMED else "")
@@ -163,8 +152,7 @@ def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:
 
 
 def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str, Any]:
-    """Returns the figures of one metric. `evidence`, `safety` and their thresholds are natural logarithms of
-    e-values."""
+    """`evidence`, `safety` and their thresholds are natural logarithms of e-values."""
     status, shown = assessment.metrics[metric], figures(state, metric)
     return {
         "status": status.status.value,
@@ -174,11 +162,11 @@ def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str
         "baseline": shown.baseline,
         "difference": shown.difference,
         "ratio": shown.ratio,
-        "interval": {"low": _finite(shown.low), "high": _finite(shown.high), "confidence": CONFIDENCE},
+        "interval": interval(shown.low, shown.high),
         "p_value": status.p_value,
         "evidence": status.evidence,
         "safety": status.safety,
-        "evidence_threshold": _finite(FAIL_AT[metric]),
+        "evidence_threshold": finite(FAIL_AT[metric]),
         "safety_threshold": PASS_AT,
         # None means sticky allocation whose design effect is not known yet.
         "design_effect": state.metrics[metric].next_design,
@@ -186,7 +174,3 @@ def _metric(state: State, assessment: Assessment, metric: Metric) -> Mapping[str
         "users_undecided": status.users_undecided,
         "explanation": explain(state, metric, assessment),
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -1,5 +1,3 @@
-"""The input of an evaluation: a window of minutes, and the usual values of the day before the rollout's start."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -15,8 +13,6 @@ USUAL = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The whole minutes from `start` up to, not including, `end`, of a rollout that began in the minute `began`."""
-
     began: datetime
     start: datetime
     end: datetime
@@ -39,6 +35,5 @@ def usual_before(rollout: Rollout) -> UsualValues:
 
 
 def ordered(histogram: Histogram) -> Histogram:
-    """Returns the histogram in order of its bins. Databases sort the members of an object, and a sum in another
-    order differs in its last digit."""
+    """Sorts by bin: databases sort an object's members, and a sum in another order differs in its last digit."""
     return dict(sorted(histogram.items()))

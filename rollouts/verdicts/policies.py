@@ -1,5 +1,3 @@
-"""The policy of a rollout, whose row holds the differences from the defaults."""
-
 from __future__ import annotations
 
 from rollouts.evaluation import Policy, from_json, to_json

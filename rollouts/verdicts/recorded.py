@@ -1,5 +1,5 @@
-"""The closed minutes of a rollout: from the request log, by the time at which rows were
-recorded, and from the web workers' lists of requests that are still open."""
+"""The closed minutes of a rollout: from the request log, by the time at which rows were recorded, and from the web
+workers' lists of open requests."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from analytics.queries.variants.users import user_minutes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import ArmCounts, MinuteCounts, State, UserCounts
+from rollouts.evaluation.counts import SUMS, sums_of
 from rollouts.evaluation.statistics.grid import LOG_RATIO, value_of
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
 from rollouts.open_requests.lists import open_requests
@@ -38,15 +39,12 @@ Settling = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A time in which a stage ran without a pause; `ended` is None while it does."""
-
     stage: int
     began: datetime
     ended: datetime | None
 
 
 def settling_of(rollout: Rollout, stages: Mapping[int, RolloutStage]) -> Settling:
-    """Returns the function that says when these stages of the rollout settle."""
     lasts = {number: timedelta(minutes=stage.settle_minutes) for number, stage in stages.items()}
     runs = _runs(rollout.transitions.order_by("id")) if any(lasts.values()) else []
 
@@ -67,8 +65,8 @@ def _runs(transitions: Iterable[RolloutTransition]) -> list[_Run]:
 
 
 def _has_run(runs: Iterable[_Run], stage: int, minute: int) -> timedelta:
-    """Returns how long the stage had been running when the minute began. The clock begins anew after a pause, in which
-    caches go cold, and stands still while the stage does not run, so that late rows are taken for those of its end."""
+    """Returns how long the stage had run when the minute began. The clock restarts after a pause, in which caches go
+    cold, and stands still while the stage does not run, so that late rows belong to its end."""
     start, end = (datetime.fromtimestamp(60 * one, UTC) for one in (minute, minute + 1))
     began = [run for run in runs if run.stage == stage and run.began < end]
     if not began:
@@ -79,9 +77,6 @@ def _has_run(runs: Iterable[_Run], stage: int, minute: int) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The minutes in the order in which `advance` takes them, and the requests to be remembered from now on, which were
-    counted while they were open. `rows` are those that were read."""
-
     minutes: tuple[MinuteCounts, ...]
     counted_open: tuple[Counted, ...]
     rows: Recorded
@@ -98,8 +93,8 @@ def recorded_window(
 ) -> Reading:
     """Reads the rows recorded in the window; late rows of earlier stages get cells of their own.
 
-    `now` is passed when the window is the latest one, so that open requests belong to its last minute; None while
-    the evaluation catches up with the past. Raises AnalyticsUnavailableError.
+    `now` is given for the latest window, so that open requests belong to its last minute; None while the evaluation
+    catches up. Raises AnalyticsUnavailableError.
     """
     rows = _rows(rollout, window, state)
     remaining, new = _open(rollout, stages, window, state, remembered, now)
@@ -142,7 +137,6 @@ def _open(
     remembered: Sequence[Counted],
     now: datetime | None,
 ) -> tuple[tuple[Counted, ...], tuple[Counted, ...]]:
-    """Returns the requests to be remembered further, and the requests that count now."""
     new: list[Counted] = []
     if now is not None:
         usual = state.latency.reference
@@ -160,19 +154,9 @@ def _open(
 
 
 def _arm(row: RecordedMinute) -> ArmCounts:
+    outcomes: dict[str, Any] = dict(zip(SUMS, sums_of(row), strict=True))
     return ArmCounts(
-        requests=row.requests,
-        unanswered=row.unanswered,
-        judged=row.judged,
-        errors=row.errors,
-        answered=row.answered,
-        contract=row.contract,
-        truncated=row.truncated,
-        fallback=row.fallback,
-        empty=row.empty,
-        stopped=row.stopped,
-        uncompared=row.uncompared,
-        uncompared_unanswered=row.uncompared_unanswered,
+        **outcomes,
         # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,
         latency=ordered(row.latency),
@@ -201,7 +185,6 @@ def _add_open(arms: dict[Cell, ArmCounts], new: Iterable[Counted], minute: int) 
 def _add_users(
     arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], limits: UnitLimits
 ) -> None:
-    """Adds the counts that only sticky allocation has: units seen for the first time, and users counted once."""
     units = {(row.minute, row.stage, row.variant): row.units for row in recorded_units(rows)}
     before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
     users: dict[Cell, dict[str, Any]] = {}
@@ -214,8 +197,6 @@ def _add_users(
 def _minutes(
     arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters, settling: Settling
 ) -> tuple[MinuteCounts, ...]:
-    """Returns the minutes in order. `clusters` are known at the end of the window: they go with its last minute and
-    weigh the minutes of later windows."""
     places = sorted({(minute, stage) for minute, stage, _ in arms})
     return tuple(
         MinuteCounts(

@@ -1,5 +1,3 @@
-"""The segments of a rollout: read from the request log, advanced beside the verdict, and put into words."""
-
 from __future__ import annotations
 
 import logging
@@ -35,14 +33,12 @@ logger = logging.getLogger("rollouts")
 
 
 def stored_segments(rollout: Rollout) -> SegmentState:
-    """Returns the state after the latest minute."""
     if rollout.evaluation.segments is not None:
         return from_json(SegmentState, rollout.evaluation.segments)
     return initial_segments(policy_of(rollout), [stage.weight for stage in rollout.stages.all()])
 
 
 def segments_after(rollout: Rollout, stages: Mapping[int, RolloutStage], reading: Reading) -> SegmentState:
-    """Returns the state after the minutes of the reading. Raises AnalyticsUnavailableError."""
     state = stored_segments(rollout)
     if not reading.minutes:
         return state
@@ -69,8 +65,6 @@ def segments_after(rollout: Rollout, stages: Mapping[int, RolloutStage], reading
 
 
 def log_named(rollout: Rollout, before: Mapping[str, Any] | None, after: SegmentState) -> None:
-    """Logs for operators, once each, the segments that were not named `before`. Their values are the client's words and
-    are not logged."""
     known = set() if before is None else {one.key for one in named_segments(from_json(SegmentState, before))}
     for one in named_segments(after):
         if one.key not in known:
@@ -83,21 +77,18 @@ def log_named(rollout: Rollout, before: Mapping[str, Any] | None, after: Segment
 
 
 def named_in(project_id: UUID, state: SegmentState) -> list[str]:
-    """Returns the named segments in words, the surest first."""
     named = named_segments(state)
     names = key_names(project_id, named)
     return [f"{one.dimension} {label_of(one, names)}" for one in named]
 
 
 def key_names(project_id: UUID, segments: Sequence[Segment]) -> Mapping[str, str]:
-    """Returns the names of the keys among the segments, by their value."""
     ids = [int(one.value) for one in segments if one.dimension == "key"]
     rows = ApiKey.objects.filter(project_id=project_id, pk__in=ids).values_list("pk", "name") if ids else ()
     return {str(pk): name for pk, name in rows}
 
 
 def label_of(segment: Segment, names: Mapping[str, str]) -> str:
-    """Returns the segment's value for people. `names` are those of keys."""
     match segment.dimension:
         case "key":
             return names.get(segment.value, f"{segment.value} (deleted)")

@@ -1,8 +1,8 @@
 """The target at 100 % against the baseline's last week: a confidence sequence of their difference, by metric and by
 evaluator.
 
-No two hours are alike: traffic, its mix and the provider's state change. So the unit is the hour, and what hours differ
-by is part of the variance, from the week itself and from the hours since. See docs/rollouts.md#at-100-.
+No two hours are alike: traffic, its mix and the provider's state change. So the unit is the hour, and the differences
+between hours are part of the variance, from the week itself and from the hours since. See docs/rollouts.md#at-100-.
 """
 
 from __future__ import annotations
@@ -12,16 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rollouts.evaluation import Metric
-from rollouts.evaluation.policy import (
-    COST_SIZE,
-    EXACT,
-    LATENCY_AVERAGE_SIZE,
-    RATE_COUNT_SIZE,
-    RATE_SIZE,
-    RATES,
-)
+from rollouts.evaluation.policy import RATE_COUNT_SIZE, RATES, failing_difference
 from rollouts.evaluation.quality.rules import QUALITY_SIZE
-from rollouts.evaluation.statistics.intervals import half_width
+from rollouts.evaluation.statistics.intervals import TIGHTEST_AT, half_width, rate_variance
 from rollouts.watch.hours import WATCHED, Hour, Sums
 
 MISSES = 0.05 / len(WATCHED)
@@ -34,16 +27,14 @@ MATCHED_HOURS = 72
 """The hours that the time before has to cover, so that each hour of the day is compared with the same hour."""
 
 _DAY = 24
-_TIGHTEST_AT = 500.0
 _MAX_CORRELATION = 0.8
 _MIN_DEVIATION = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One subject: `value` of the target, `before` of the baseline at the same hours of the day, and the lower and
-    upper bound of their difference. `is_worse` means that the target is worse by more than chance and by enough to
-    matter."""
+    """`value` of the target, `before` of the baseline at the same hours of the day, and the bounds of their difference.
+    `is_worse`: worse by more than chance and by enough to matter."""
 
     value: float
     before: float
@@ -58,11 +49,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is compared: a metric, or the scores of an evaluator by what they lack to the best one.
+    """What is compared: a metric, or an evaluator's scores by what they lack to the best one.
 
-    `sums` reads it from an hour. Of a rate the values are 0 and 1, and `least_events` of them have to be 1. `allowed`
-    and `smallest` return, by the usual value, how much more is allowed and the smallest difference that is worth a
-    warning. `misses` is the probability that the interval ever leaves out the true difference on its lower side.
+    `sums` reads it from an hour. A rate's values are 0 and 1, and `least_events` of them must be 1. `allowed` and
+    `smallest` return, by the usual value, how much more is allowed and the smallest difference worth a warning.
+    `misses` is the probability that the interval ever excludes the true difference on its lower side.
     """
 
     name: str
@@ -87,7 +78,6 @@ def subject_of(metric: Metric, *, cost_allowance: float) -> Subject:
 
 
 def subject_of_scores(title: str, *, of: int) -> Subject:
-    """Returns the scores of one of so many evaluators, which share what one metric may miss."""
     return Subject(
         title,
         lambda hour: hour.losses.get(title),
@@ -100,7 +90,6 @@ def subject_of_scores(title: str, *, of: int) -> Subject:
 
 
 def compared(week: Week, after: Sequence[Hour]) -> Compared | None:
-    """Returns the comparison, or None while the target has too few requests or hours."""
     subject = week.subject
     since = [(hour, sums) for hour, sums in _of_subject(after, subject) if week.knows(hour)]
     number = sum(sums.requests for _, sums in since)
@@ -109,7 +98,7 @@ def compared(week: Week, after: Sequence[Hour]) -> Compared | None:
     value = sum(sums.total for _, sums in since) / number
     usual = math.fsum(sums.requests * week.mean_at(hour) for hour, sums in since) / number
     noise = week.noise(since, value - usual)
-    half = half_width(noise, _TIGHTEST_AT * week.noise_of_a_day / noise, subject.misses)
+    half = half_width(noise, TIGHTEST_AT * week.noise_of_a_day / noise, subject.misses)
     difference = value - usual
     low, high = difference - half, difference + half
     is_worse = low > subject.allowed(usual) and difference >= subject.smallest(usual)
@@ -118,19 +107,12 @@ def compared(week: Week, after: Sequence[Hour]) -> Compared | None:
 
 
 def smallest_difference(metric: Metric, usual: float, cost_allowance: float) -> float:
-    """Returns the smallest difference that is worth a warning."""
-    plus, times = RATE_SIZE
-    if metric is Metric.COST:
-        return (COST_SIZE * (1 + cost_allowance) - 1) * usual
-    if metric is Metric.LATENCY_AVERAGE:
-        return (LATENCY_AVERAGE_SIZE - 1) * usual
-    return max(0.01 if metric in EXACT else plus, (times - 1) * usual)
+    of = Metric.ERROR_RATE if metric is Metric.LATENCY_P95 else metric
+    return failing_difference(of, usual, cost_allowance)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Hours that are compared with each other."""
-
     hours: int
     requests: int
     squared_requests: int
@@ -139,8 +121,8 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """One subject in the time before. `within` is the variance of one value, `between` that of the means of hours, and
-    `persistence` is by how much spells of several hours raise the latter."""
+    """`within` is the variance of one value, `between` that of the means of hours; `persistence` is by how much spells
+    of several hours raise the latter."""
 
     subject: Subject
     groups: Mapping[int, _Group]
@@ -155,7 +137,6 @@ class Week:
 
     @classmethod
     def of(cls, before: Sequence[Hour], subject: Subject) -> Week | None:
-        """Returns None for fewer than two hours that have requests with this subject."""
         known = _of_subject(before, subject)
         if len(known) < 2:
             return None
@@ -188,7 +169,6 @@ class Week:
         return self.groups[_key(hour, self.is_matched)].mean
 
     def noise(self, since: Sequence[tuple[int, Sums]], difference: float) -> float:
-        """Returns the variance of the difference."""
         number = sum(sums.requests for _, sums in since)
         residuals = {
             hour: (sums.requests, sums.total - sums.requests * (self.mean_at(hour) + difference))
@@ -210,7 +190,6 @@ class Week:
 
     @property
     def noise_of_a_day(self) -> float:
-        """Returns the variance of the difference after a day, at which the interval is made the tightest."""
         between = self.between * self.persistence
         whole = self.within / self.requests + between * self.squared_requests / self.requests**2
         return whole * (1 + self.hours / _DAY)
@@ -244,16 +223,13 @@ def _within(known: Sequence[Sums], *, is_rate: bool) -> float:
     number = sum(sums.requests for sums in known)
     total, squares = math.fsum(sums.total for sums in known), math.fsum(sums.squares for sums in known)
     if is_rate:
-        rate = (total + 0.5) / (number + 1)
-        return rate * (1 - rate)
+        return rate_variance(total, number)
     mean = total / number
     # Values that do not vary at all would make every difference certain.
     return max(squares / number - mean**2, (_MIN_DEVIATION * mean) ** 2, _MIN_DEVIATION**2)
 
 
 def _between(residuals: Mapping[int, tuple[int, float]], share: Mapping[int, float], within: float) -> float:
-    """Returns the variance of the means of hours. `share` says which part of an hour's variance its residual has kept,
-    since the mean holds the hour itself."""
     squares = math.fsum(residual**2 for _, residual in residuals.values())
     chance = math.fsum(within * number * share[hour] for hour, (number, _) in residuals.items())
     weight = math.fsum(number**2 * share[hour] for hour, (number, _) in residuals.items())
@@ -261,8 +237,6 @@ def _between(residuals: Mapping[int, tuple[int, float]], share: Mapping[int, flo
 
 
 def _persistence(residuals: Mapping[int, tuple[int, float]], between: float) -> float:
-    """Returns the factor by which the mean of many hours varies more than if each of them were independent of the one
-    before."""
     pairs = [
         (residual * residuals[hour + 1][1], number * residuals[hour + 1][0])
         for hour, (number, residual) in residuals.items()

@@ -1,12 +1,10 @@
-"""The input of the watch: sums of each metric by the hour, before the target got all of the traffic and since then."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from analytics.online_evaluations.score_source import ScoreSource
+from analytics.online_evaluations.hourly import ScoreSource
 from rollouts.evaluation import Metric
 from rollouts.evaluation.statistics.reference import Reference
 
@@ -21,9 +19,11 @@ WATCHED = tuple(metric for metric in Metric if metric is not Metric.STOPPED)
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of one metric in one hour: the number of its requests, of their values, and of the squared values. A
-    value is 1 or 0 for a rate and for a request slower than the usual 95th percentile, and otherwise a latency in ms or
-    a cost in 10^-10 US dollars, cut at the usual 99th percentile."""
+    """Requests of one metric in one hour: their number, the sum of their values and of the squares.
+
+    A value is 1 or 0 for a rate and for a request slower than the usual 95th percentile, else a latency in ms or a cost
+    in 10^-10 US dollars, cut at the usual 99th percentile.
+    """
 
     requests: int = 0
     total: float = 0.0
@@ -32,8 +32,6 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The sums of the requests that were recorded in one hour, which is Unix time divided by 3,600."""
-
     hour: int
     sums: Mapping[Metric, Sums] = field(default_factory=dict)
     # What the scores of requests lack to the best one, by title of the evaluator.
@@ -56,7 +54,6 @@ class Before:
 
     @property
     def span(self) -> int:
-        """Returns the number of hours from the first to the last one with a request."""
         return self.hours[-1].hour - self.hours[0].hour + 1 if self.hours else 0
 
     @property

@@ -1,5 +1,5 @@
-"""The watch over targets that get all of the traffic: every hour that has closed is compared with the baseline's last
-week. A warning is kept, logged and announced once, and changes nothing else."""
+"""The watch over targets with all of the traffic: every closed hour is compared with the baseline's last week. A
+warning is kept, logged and announced once, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from analytics.online_evaluations.hourly import HourOfScores, ScoredVersion, hourly_scores, score_sources
-from analytics.online_evaluations.score_source import ScoreSource
+from analytics.clickhouse.visible import visible_until
+from analytics.online_evaluations.hourly import HourOfScores, ScoredVersion, ScoreSource, hourly_scores, score_sources
 from analytics.queries.variants.by_hour import HourSums, ValueLimits, Version, hour_sums, usual_of
-from analytics.queries.variants.by_record import visible_until
 from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from rollouts.evaluation import Action, Metric, from_json, to_json
+from rollouts.evaluation.counts import events_of
+from rollouts.evaluation.policy import RATES
 from rollouts.evaluation.statistics.grid import LOG_RATIO, value_of
 from rollouts.evaluation.statistics.reference import Reference, reference_from
 from rollouts.models import Rollout, RolloutStage, RolloutWatch
@@ -40,8 +41,6 @@ _SCORES_COME_WITHIN = timedelta(hours=26)
 
 
 def read_before(rollout: Rollout, since: datetime) -> Before:
-    """Returns the week of the baseline that ended at `since`. Raises AnalyticsUnavailableError and
-    AnalyticsLimitError."""
     version = Version(rollout.project_id, rollout.config_id, rollout.baseline_version.number)
     start = since - _WEEK
     usual = usual_of(version, start, since, log_ratio=LOG_RATIO)
@@ -55,9 +54,8 @@ def read_before(rollout: Rollout, since: datetime) -> Before:
 def read_since(
     rollout: Rollout, before: Before, known: Sequence[Hour], since: datetime, start: datetime, end: datetime
 ) -> tuple[Hour, ...]:
-    """Returns the hours of the target since it gets all of the traffic: those that are known, with the scores that have
-    come meanwhile, and those from `start` up to, not including, `end`. Raises AnalyticsUnavailableError and
-    AnalyticsLimitError."""
+    """Returns the known hours, updated with scores that arrived meanwhile, and those from `start` to `end`, exclusive.
+    Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     version = Version(rollout.project_id, rollout.config_id, rollout.target_version.number)
     hours = (*known, *_hours(version, start, end, before.latency, before.cost))
     scored_from = max(since, start - _SCORES_COME_WITHIN)
@@ -66,8 +64,6 @@ def read_since(
 
 
 def _with_scores(hours: Iterable[Hour], scored: ScoredVersion, sources: Iterable[ScoreSource]) -> tuple[Hour, ...]:
-    """Returns the hours with the scores of this time in place of those that they had of it. The hour in which the time
-    starts keeps its own, unless all of it belongs to the time."""
     first = math.ceil(scored.start.timestamp() / _HOUR_SECONDS)
     found = {one.hour: replace(one, losses={}) if one.hour >= first else one for one in hours}
     for source, scores in hourly_scores(scored, sources).items():
@@ -80,7 +76,6 @@ def _with_scores(hours: Iterable[Hour], scored: ScoredVersion, sources: Iterable
 
 
 def _loss(scores: HourOfScores) -> Sums:
-    """Returns what the scores lack to 1."""
     squares = scores.number - 2 * scores.total + scores.squares
     return Sums(scores.number, scores.number - scores.total, max(0.0, squares))
 
@@ -99,39 +94,27 @@ def _hours(
 
 
 def _sums(row: HourSums, *, has_latency: bool, has_cost: bool) -> Mapping[Metric, Sums]:
-    answered = row.answered
-    found = {
-        Metric.UNANSWERED: _rate(row.requests, row.unanswered),
-        Metric.ERROR_RATE: _rate(row.judged, row.errors),
-        Metric.CONTRACT: _rate(answered, row.contract),
-        Metric.TRUNCATED: _rate(answered, row.truncated),
-        Metric.FALLBACK: _rate(answered, row.fallback),
-        Metric.EMPTY: _rate(answered, row.empty),
-    }
+    found: dict[Metric, Sums] = {metric: _rate(*events_of(row, metric)) for metric in WATCHED if metric in RATES}
     if has_latency:
-        found[Metric.LATENCY_P95] = _rate(answered, row.slow)
-        found[Metric.LATENCY_AVERAGE] = Sums(answered, row.latency, row.latency_squares)
+        found[Metric.LATENCY_P95] = _rate(row.slow, row.answered)
+        found[Metric.LATENCY_AVERAGE] = Sums(row.answered, row.latency, row.latency_squares)
     if has_cost:
         found[Metric.COST] = Sums(row.priced, row.cost, row.cost_squares)
     return found
 
 
-def _rate(requests: int, events: int) -> Sums:
+def _rate(events: int, requests: int) -> Sums:
     return Sums(requests, float(events), float(events))
 
 
 def watch_rollouts() -> None:
-    """Takes a look at every target that gets all of the traffic, at the one that was looked at longest ago first. One
-    that cannot be looked at is logged and does not stop the others, unless the request log does not answer twice in a
-    row."""
     now = timezone.now()
-    rows = {rollout.pk: rollout for rollout in _to_be_watched(now)}
+    rows = {rollout.pk: rollout for rollout in watched_rollouts(now)}
     for _ in each_in_turn(rows, lambda pk: _watch(rows[pk], now), failed="rollout.watch_failed"):
         pass
 
 
-def _to_be_watched(now: datetime) -> QuerySet[Rollout]:
-    """Returns the running rollouts at 100 %, those that completed a while ago, and those whose watch has to end."""
+def watched_rollouts(now: datetime) -> QuerySet[Rollout]:
     alone = RolloutStage.objects.filter(weight=100, number=F("rollout__current_stage")).values("rollout_id")
     found = Rollout.objects.filter(
         Q(status=Status.RUNNING.value, pk__in=alone)
@@ -143,7 +126,6 @@ def _to_be_watched(now: datetime) -> QuerySet[Rollout]:
 
 
 def _watch(rollout: Rollout, now: datetime) -> None:
-    """Takes one look. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     if not _is_served(rollout):
         RolloutWatch.objects.filter(pk=rollout.pk).update(ended_at=now)
         return
@@ -169,14 +151,12 @@ def _look(rollout: Rollout, watch: RolloutWatch, end: datetime) -> None:
 
 
 def _is_served(rollout: Rollout) -> bool:
-    """Returns whether the target is what the config serves."""
     if rollout.status == Status.COMPLETED:
         return rollout.config.active_version_id == rollout.target_version_id
     return rollout.status != Status.ROLLED_BACK
 
 
 def _begun(rollout: Rollout) -> RolloutWatch:
-    """Returns the new watch of a rollout. One that was completed by hand before its last stage begins at its end."""
     last = rollout.stages.filter(weight=100, entered_at__isnull=False).first()
     since = (last.entered_at if last else rollout.ended_at) or timezone.now()
     before = read_before(rollout, since)
@@ -187,12 +167,10 @@ def _begun(rollout: Rollout) -> RolloutWatch:
 
 
 def _hour(moment: datetime) -> datetime:
-    """Returns the beginning of the hour."""
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[Hour], end: datetime) -> None:
-    """Stores the look, unless another process took it meanwhile."""
     found = _compared(rollout, before, hours)
     policy = policy_of(rollout)
     ignored = {metric.value for metric in WATCHED if policy.action(metric) is Action.IGNORE}
@@ -219,7 +197,6 @@ def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[
 
 
 def _compared(rollout: Rollout, before: Before, hours: Sequence[Hour]) -> Mapping[str, Compared]:
-    """Returns what can be compared: metrics by their values, and scores by the titles of their evaluators."""
     allowance = policy_of(rollout).cost_allowance
     subjects = [
         *(subject_of(metric, cost_allowance=allowance) for metric in WATCHED),

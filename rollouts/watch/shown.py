@@ -1,8 +1,6 @@
-"""The watch at 100 % as the API and the pages show it."""
-
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,18 +9,15 @@ from uuid import UUID
 from rollouts.evaluation import Metric, from_json
 from rollouts.evaluation.explanation import LABELS
 from rollouts.models import Rollout, RolloutWatch
+from rollouts.shapes import interval
 from rollouts.watch.comparison import Compared
 from rollouts.watch.hours import LASTS, Before, Hour, request_count
-
-CONFIDENCE = 0.95
 
 _COST_UNIT = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A target that does worse at 100 % than the baseline did: in what, as people read it, and since when."""
-
     rollout_id: UUID
     name: str
     worse_in: tuple[str, ...]
@@ -30,7 +25,6 @@ class Warned:
 
 
 def watch_shown(rollout: Rollout) -> dict[str, Any] | None:
-    """Returns the watch, or None while the target does not get all of the traffic."""
     watch = RolloutWatch.objects.filter(pk=rollout.pk).first()
     if watch is None:
         return None
@@ -44,13 +38,13 @@ def watch_shown(rollout: Rollout) -> dict[str, Any] | None:
         "ended_at": watch.ended_at,
         "baseline_request_count": before.requests,
         "request_count": request_count(from_json(Hour, one) for one in watch.hours),
-        "metrics": dict(_metrics(watch)),
-        "scores": dict(_scores(watch, before)),
+        "metrics": _compared(watch, ((one.value, _COST_UNIT if one is Metric.COST else 1.0, 0.0) for one in Metric)),
+        # Scores were compared by what they lack to the best one.
+        "scores": _compared(watch, ((one.title, -1.0, 1.0) for one in before.scores)),
     }
 
 
 def labels_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Returns metrics as people read them, in order, and then the evaluators by their titles."""
     given = set(names)
     metrics = [label.lower() for metric, label in LABELS.items() if metric.value in given]
     titles = given - {metric.value for metric in Metric}
@@ -58,7 +52,6 @@ def labels_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def warned_watches(project_id: UUID, *, limit: int) -> list[Warned]:
-    """Returns the watches of the project that warned and go on, the latest first."""
     rows = (
         RolloutWatch.objects.filter(rollout__project_id=project_id, ended_at__isnull=True)
         .exclude(warned_at={})
@@ -100,21 +93,14 @@ def _explanation(rollout: Rollout, watch: RolloutWatch, before: Before) -> str:
     return f"{target.capitalize()} does not do worse than {baseline} did in the week before."
 
 
-def _metrics(watch: RolloutWatch) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Returns the metrics in order, because databases sort the members of objects."""
-    for metric in Metric:
-        if metric.value in watch.figures:
-            one = from_json(Compared, watch.figures[metric.value])
-            unit = _COST_UNIT if metric is Metric.COST else 1.0
-            yield metric.value, _shown(one, unit, 0.0, watch.warned_at.get(metric.value))
-
-
-def _scores(watch: RolloutWatch, before: Before) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Returns the mean scores. They were compared by what they lack to the best one."""
-    for title in (source.title for source in before.scores):
-        if title in watch.figures:
-            one = from_json(Compared, watch.figures[title])
-            yield title, _shown(one, -1.0, 1.0, watch.warned_at.get(title))
+def _compared(watch: RolloutWatch, units: Iterable[tuple[str, float, float]]) -> dict[str, dict[str, Any]]:
+    """Keeps the order of names, because databases sort the members of objects. A value is shown in its unit, from its
+    origin on."""
+    return {
+        name: _shown(from_json(Compared, watch.figures[name]), unit, origin, watch.warned_at.get(name))
+        for name, unit, origin in units
+        if name in watch.figures
+    }
 
 
 def _shown(one: Compared, unit: float, origin: float, warned_at: str | None) -> dict[str, Any]:
@@ -123,6 +109,6 @@ def _shown(one: Compared, unit: float, origin: float, warned_at: str | None) -> 
         "value": origin + one.value * unit,
         "before": origin + one.before * unit,
         "difference": one.difference * unit,
-        "interval": {"low": low, "high": high, "confidence": CONFIDENCE},
+        "interval": interval(low, high),
         "warned_at": warned_at,
     }

@@ -19,7 +19,6 @@ def headers_for(project: Project, *, scopes: tuple[str, ...] = ("manage",)) -> d
 
 @pytest.fixture
 def headers(project: Project) -> dict[str, str]:
-    """The headers of a call with a key of the project."""
     return headers_for(project)
 
 

@@ -1,5 +1,3 @@
-"""The tool calls of one step: several at a time, a limited number, each within a time limit."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""`/api/agent/conversations` over HTTP."""
-
 from __future__ import annotations
 
 import uuid
@@ -146,7 +144,6 @@ def test_conversation__unknown_or_foreign__is_404(
 
 
 def calls(api: APIClient, conversation: Conversation, **options: Any) -> list[Any]:
-    """Yields one call of each endpoint."""
     return [
         api.get(PATH, **options),
         api.post(PATH, {}, **options),

@@ -1,5 +1,3 @@
-"""Chunks of streamed answers are joined to messages."""
-
 from __future__ import annotations
 
 import json
@@ -10,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from agent.turn.deltas import Frames, PartialAnswer, read_arguments
+from tests.tables.cases import tabled
 
 
 def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -100,15 +99,7 @@ def test_deltas__size__counts_texts_and_calls() -> None:
     assert joined(piece(0, "abc", "{}"), piece(0, None, "[]")).size == one + 2
 
 
-@pytest.mark.parametrize(
-    "delta",
-    [
-        {"tool_calls": [{"index": 0}]},
-        {"tool_calls": [{"index": 0, "id": "x" * 300}]},
-        {"tool_calls": [{"index": 0, "extra_content": {"google": {"thought_signature": "x" * 300}}}]},
-        {"reasoning_details": [{"index": 0, "type": "reasoning.encrypted", "signature": "x" * 300}]},
-    ],
-)
+@tabled
 def test_deltas__size__counts_parts_without_text(delta: dict[str, Any]) -> None:
     assert joined(chunk(delta)).size >= 300
 

@@ -1,5 +1,3 @@
-"""Masks of personal data in texts that the agent reads."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Messages and leases of conversations, on the database alone."""
-
 from __future__ import annotations
 
 import threading
@@ -22,6 +20,7 @@ from agent.worker.leases import release_lease, renew_lease
 from core.api.authentication import ProjectAccess
 from core.models import Project
 from core.wire.storable import storable
+from tests.tables.cases import tabled
 
 HELLO = NewMessage(Role.USER, content="What did we spend?")
 
@@ -201,17 +200,7 @@ def test_add__what_no_database_takes__is_stored_without_it(project: Project) -> 
     assert assistant.reasoning == {"x": None, "\ufffd": 1}
 
 
-@pytest.mark.parametrize(
-    ("message", "title"),
-    [
-        ("What did we spend?", "What did we spend?"),
-        ("  two\n\nlines\t here ", "two lines here"),
-        ("word " * 40, "word " * 15 + "word…"),
-        ("x" * 200, "x" * 80 + "…"),
-        ("a" * 79 + " bcd", "a" * 79 + "…"),
-        ("null\x00", "null\ufffd"),
-    ],
-)
+@tabled
 def test_title__of_a_message__is_cut_at_a_word(message: str, title: str) -> None:
     assert title_of(message) == title
 

@@ -1,5 +1,3 @@
-"""The parts of a stored conversation that the model gets: pure functions, on rows outside any database."""
-
 from __future__ import annotations
 
 import json

@@ -21,6 +21,7 @@ from analytics.clickhouse.client import bind
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from tests.analytics.engine_process import EngineProcess, running_engine
 from tests.gateway.service import free_port
+from tests.tables.cases import tabled
 
 ENDLESS = "SELECT count() AS count, '' AS name FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 
@@ -162,15 +163,7 @@ def test_address__nobody_listens__is_unavailable(run_dir: Path) -> None:
         ask()
 
 
-@pytest.mark.parametrize(
-    ("configured", "resolved"),
-    [
-        ("clickhouse://host", "clickhouse://host/llm"),
-        ("clickhouse://host:9000/", "clickhouse://host:9000/llm"),
-        ("clickhouses://u:p@host/other?verify=0", "clickhouses://u:p@host/other?verify=0"),
-        ("clickhouses://u:p@host?verify=0", "clickhouses://u:p@host/llm?verify=0"),
-    ],
-)
+@tabled
 def test_address__configured__names_a_database(settings: Settings, configured: str, resolved: str) -> None:
     settings.CLICKHOUSE_URL = configured
     settings.CLICKHOUSE_DATABASE = "llm"

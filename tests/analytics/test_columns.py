@@ -74,6 +74,10 @@ def row_of(frame: Frame) -> Mapping[str, Any]:
         "completion": completion_text(response),
         "request": frame.request.decode("utf-8", "replace").encode(),
         "response": response.decode("utf-8", "replace").encode(),
+        "shared": (),
+        "shared_at": 0,
+        "shared_bytes": 0,
+        "opening": b"",
     }
     row.update((name, getattr(record, name)) for name in (*TEXTS, *FLAGS))
     row.update((name, min(max(getattr(record, name), 0), maximum)) for name, maximum in NUMBERS.items())

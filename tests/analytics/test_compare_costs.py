@@ -21,6 +21,7 @@ from analytics.bills.formats import BillError, Charge, read_bill
 from analytics.queries.day_costs import DayCost
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 FIRST, SECOND = date(2026, 11, 1), date(2026, 11, 2)
 
@@ -131,16 +132,7 @@ def test_read_bill__something_else__says_what_is_wrong(content: bytes, problem: 
         read_bill(content)
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("Claude Opus 4.5", "claude-opus-4-5"),
-        ("claude-opus-4-5-20251101", "claude-opus-4-5"),
-        ("mistral-large-latest", "mistral-large"),
-        ("", ""),
-    ],
-)
+@tabled
 def test_family__names__without_version(model: str, name: str) -> None:
     assert family(model) == name
 
@@ -206,16 +198,7 @@ def test_compare_costs__charged_beyond_what_is_recorded__listed_and_exit_code_1(
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["nobody", "{file}"], "no provider"),
-        (["openai", "{file}.missing"], "No such file"),
-        (["openai", "{file}"], "columns"),
-        (["openai", "{file}", "--project", "nobody"], "no project"),
-        (["openai", "{file}", "--tolerance", "-1"], "--tolerance"),
-    ],
-)
+@tabled
 def test_compare_costs__cannot_be_made__exit_code_2(
     recorded: str, tmp_path: Path, arguments: list[str], problem: str
 ) -> None:

@@ -17,6 +17,7 @@ from clickhouse_driver.errors import ServerException
 from analytics.clickhouse.engine.errors import EngineError
 from analytics.clickhouse.engine.statement_rights import HARMLESS_TABLE_FUNCTIONS, TABLE_ENGINES, StatementRights
 from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.tables.cases import tabled
 
 DENIED, WRONG_PASSWORD = 497, 516
 NOBODY = 65534
@@ -112,64 +113,7 @@ def test_start__without_a_given_password__makes_another_each_time(tmp_path: Path
     assert min(len(url) for url in urls) >= 40
 
 
-REACHING = [
-    "SELECT * FROM file('{secret}', 'LineAsString', 'line String')",
-    "SELECT file('{secret}')",
-    "SELECT `file`('{secret}')",
-    "SELECT \"fi\\x6ce\"('{secret}')",
-    "SELECT file/* a /* b */ */('{secret}')",
-    "SELECT '{secret}' AS p APPLY(file)",
-    "SELECT * FROM sqlite('{secret}', 'core_project')",
-    "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'line String')",
-    "SELECT * FROM s3('http://127.0.0.1:1/bucket/x', 'CSV', 'line String')",
-    "SELECT * FROM remote('127.0.0.1:1', llm.kept)",
-    "SELECT * FROM mysql('127.0.0.1:1', 'd', 't', 'u', 'p')",
-    "SELECT * FROM postgresql('127.0.0.1:1', 'd', 't', 'u', 'p')",
-    "SELECT * FROM jdbc('jdbc:x', 'a', 'b')",
-    "SELECT * FROM hdfs('hdfs://127.0.0.1:1/x', 'CSV', 'line String')",
-    "SELECT * FROM azureBlobStorage('http://127.0.0.1:1', 'c', 'b', 'CSV')",
-    "SELECT * FROM executable('script', 'TSV', 'line String')",
-    "SELECT * FROM Python(self)",
-    "SELECT * FROM eval('SELECT 1')",
-    "SELECT * FROM merge('system', '.*')",
-    "INSERT INTO FUNCTION file('{secret}.csv', 'CSV', 'line String') SELECT 'x'",
-    "INSERT INTO kept FROM INFILE '{secret}' FORMAT LineAsString",
-    "SELECT * FROM kept INTO OUTFILE '{secret}.csv'",
-    "CREATE TABLE reach (line String) ENGINE = File(CSV, '{secret}')",
-    "CREATE TABLE reach (line String) ENGINE = URL('http://127.0.0.1:1/', 'CSV')",
-    "CREATE TABLE reach (line String) ENGINE = Executable('script', 'TSV')",
-    "CREATE TABLE reach (line String) ENGINE /**/ = ExecutablePool('script', 'TSV')",
-    "SELECT 1; CREATE TABLE reach (line String) ENGINE Executable('script', 'TSV')",
-    "CREATE TABLE reach (line String DEFAULT file('{secret}'), n UInt8) ENGINE = Memory",
-    "CREATE TABLE reach (line String) ENGINE = MergeTree ORDER BY line SETTINGS disk = disk(type = local)",
-    "CREATE DICTIONARY reach (a UInt64) PRIMARY KEY a SOURCE(FILE(path '{secret}' format 'CSV')) LAYOUT(FLAT())",
-    "CREATE FUNCTION reach AS (x) -> x",
-    "CREATE NAMED COLLECTION reach AS a = 1",
-    "CREATE DATABASE another",
-    "CREATE USER another",
-    "DROP DATABASE llm",
-    "GRANT SELECT ON *.* TO default",
-    "BACKUP TABLE llm.kept TO File('{secret}.backup')",
-    "BACKUP TABLE llm.kept TO Disk('default', 'kept')",
-    "BACKUP DATABASE llm TO Disk('default', 'all.tar') ASYNC",
-    "BACKUP DATABASE llm TO Disk('backups', '../all.tar') ASYNC",
-    "BACKUP DATABASE llm TO S3('http://127.0.0.1:1/bucket/x') ASYNC",
-    "RESTORE DATABASE llm AS llm FROM File('{secret}') ASYNC",
-    "SELECT 1 -- BACKUP DATABASE llm TO Disk('backups', 'all.tar') ASYNC",
-    "CREATE TABLE reach (line String) ENGINE = Disk('backups')",
-    "ALTER TABLE kept FREEZE",
-    "SYSTEM SHUTDOWN",
-    "SYSTEM FLUSH LOGS",
-    "USE system",
-    "SELECT * FROM system.users",
-    "SELECT * FROM system.stack_trace",
-    "SELECT * FROM system.server_settings",
-    "SELECT * FROM system . `stack_trace`",
-    "SELECT * FROM system/**/.stack_trace",
-]
-
-
-@pytest.mark.parametrize("sql", REACHING)
+@tabled
 def test_statement__reaching_beyond_its_tables__is_refused(client: Client, secret: Path, sql: str) -> None:
     before = sorted(secret.parent.iterdir())
 

@@ -8,6 +8,7 @@ import pytest
 
 from analytics.clickhouse.engine.chdb_connection import EXIT_BROKEN, ChdbConnection
 from analytics.clickhouse.engine.errors import EngineError
+from tests.tables.cases import tabled
 
 
 class Failing:
@@ -30,14 +31,7 @@ def test_execute__chdb_shuts_itself_down__ends_the_process(monkeypatch: pytest.M
     assert caught.value.code == EXIT_BROKEN
 
 
-@pytest.mark.parametrize(
-    ("message", "code"),
-    [
-        ("Code: 236. DB::Exception: Query was aborted. (ABORTED)", 236),
-        ("Streaming query failed: Code: 60. DB::Exception: Unknown table. (UNKNOWN_TABLE)", 60),
-        ("something else", 1002),
-    ],
-)
+@tabled
 def test_execute__any_other_failure__is_reported_with_its_code(message: str, code: int) -> None:
     with pytest.raises(EngineError) as caught:
         ChdbConnection(Failing(message)).execute("SELECT 1")

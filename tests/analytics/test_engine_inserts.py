@@ -13,6 +13,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
 from tests.analytics.engine_process import EngineProcess
+from tests.tables.cases import tabled
 
 ROWS = [
     (n, uuid.UUID(int=n), datetime.fromtimestamp(1_700_000_000 + n, UTC), f"session {n % 7}", Decimal(n), {"k": str(n)})
@@ -109,14 +110,7 @@ def test_insert__inline_values_and_select__work_as_statements(client: Client) ->
     assert client.execute("SELECT * FROM inline ORDER BY a") == [(1, "VALUES"), (2, "it's"), (3, "x'y")]
 
 
-@pytest.mark.parametrize(
-    ("definition", "code"),
-    [
-        ("CREATE TABLE bad (a UInt8, CONSTRAINT small CHECK a < 5) ENGINE = MergeTree ORDER BY a", 469),
-        ("CREATE TABLE bad (a UInt8) ENGINE = MergeTree ORDER BY a PARTITION BY a SETTINGS max_parts_to_move = 1", 252),
-    ],
-    ids=["constraint", "partitions"],
-)
+@tabled
 def test_insert__refused_while_writing__is_an_error(client: Client, definition: str, code: int) -> None:
     client.execute(definition)
 

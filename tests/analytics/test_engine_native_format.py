@@ -28,6 +28,7 @@ from analytics.clickhouse.engine.native_types import (
     split_arguments,
 )
 from analytics.clickhouse.engine.statement import first_word, insert_target, parameter_text, set_statement
+from tests.tables.cases import tabled
 
 
 def wire_block(texts: list[str]) -> bytes:
@@ -121,16 +122,7 @@ def test_read_wire_block__cut_short__is_the_end_of_the_stream() -> None:
             read_wire_block(ByteReader(whole[:length]), limit=1 << 20)
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("a", ["a"]),
-        ("String, Map(String, Array(UInt8)), UInt8", ["String", "Map(String, Array(UInt8))", "UInt8"]),
-        (r"'a,b' = 1, 'it\'s, (' = 2", ["'a,b' = 1", r"'it\'s, (' = 2"]),
-        (r"'back\\' = 1, 'b' = 2", [r"'back\\' = 1", "'b' = 2"]),
-        ("`odd, name` UInt8, b String", ["`odd, name` UInt8", "b String"]),
-    ],
-)
+@tabled
 def test_split_arguments__quotes_and_brackets__do_not_split(text: str, parts: list[str]) -> None:
     assert split_arguments(text) == parts
 
@@ -160,29 +152,12 @@ def test_layout__unknown_type__is_refused(name: str) -> None:
         layout_of(name)
 
 
-@pytest.mark.parametrize(
-    ("wire", "text"),
-    [
-        ("'plain'", "plain"),
-        (r"'it\\\'s'", r"it\'s"),
-        (r"'tab\\t'", r"tab\t"),
-        (r"'back\\\\slash'", r"back\\slash"),
-        ("5", "5"),
-    ],
-)
+@tabled
 def test_parameter_text__wire_form__loses_one_level_of_escapes(wire: str, text: str) -> None:
     assert parameter_text(wire) == text
 
 
-@pytest.mark.parametrize(
-    ("sql", "word"),
-    [
-        ("SELECT 1", "SELECT"),
-        ("  -- note\n/* more */ with x AS (SELECT 1) SELECT 1", "WITH"),
-        ("((SELECT 1))", "SELECT"),
-        ("", ""),
-    ],
-)
+@tabled
 def test_first_word__comments_and_brackets__are_skipped(sql: str, word: str) -> None:
     assert first_word(sql) == word
 

@@ -11,6 +11,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import ServerException
 
 from tests.analytics.engine_process import EngineProcess
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
@@ -118,22 +119,7 @@ def test_select__profile_and_progress__count_rows(client: Client) -> None:
     assert client.last_query.progress.rows == 1000
 
 
-@pytest.mark.parametrize(
-    ("sql", "code"),
-    [
-        ("SELECT no_such_column", 47),
-        ("SELECT no_such_function(1)", 46),
-        ("SELECT * FROM no_such_table", 60),
-        ("SELECT * FROM no_such_database.t", 81),
-        ("SELECT 1 1 1", 62),
-        ("SELECT throwIf(number = 3) FROM numbers(10)", 395),
-        ("SELECT {x:UInt8}", 456),
-        ("SELECT toDecimal32('a', 2)", 6),
-        ("SELECT 1 FORMAT JSON", 48),
-        ("SELECT number % 2, count() FROM numbers(9) GROUP BY 1 WITH TOTALS", 48),
-        ("DROP TABLE no_such_table", 60),
-    ],
-)
+@tabled
 def test_error__each_kind__has_clickhouses_code_and_leaves_the_engine_serving(
     client: Client, sql: str, code: int
 ) -> None:
@@ -144,17 +130,7 @@ def test_error__each_kind__has_clickhouses_code_and_leaves_the_engine_serving(
     assert client.execute("SELECT 1") == [(1,)]
 
 
-@pytest.mark.parametrize(
-    ("settings", "sql", "code"),
-    [
-        ({"max_execution_time": 1}, ENDLESS, 159),
-        ({"max_memory_usage": 50_000_000}, "SELECT length(groupArray(number)) FROM numbers(100000000)", 241),
-        ({"max_result_rows": 5}, "SELECT number FROM numbers(10)", 396),
-        ({"no_such_setting": 1}, "SELECT 1", 115),
-        ({"readonly": 2}, "CREATE TABLE t (a UInt8) ENGINE = Null", 164),
-        ({"bad name'": 1}, "SELECT 1", 36),
-    ],
-)
+@tabled
 def test_settings__of_one_query__are_applied(client: Client, settings: dict[str, object], sql: str, code: int) -> None:
     with pytest.raises(ServerException) as caught:
         client.execute(sql, settings=settings)
@@ -180,15 +156,7 @@ def test_use_and_set__of_a_session__stay_with_it_and_with_no_other(engine: Engin
         assert second.execute("SELECT currentDatabase(), getSetting('max_block_size') = 123") == [("llm", 0)]
 
 
-@pytest.mark.parametrize(
-    ("sql", "answer"),
-    [
-        ("EXPLAIN SELECT 1", "1"),
-        ("SHOW CREATE TABLE described", "CREATE TABLE llm.described"),
-        ("DESCRIBE TABLE described", "name"),
-        ("EXISTS TABLE described", "1"),
-    ],
-)
+@tabled
 def test_question_about_tables_and_queries__is_answered(client: Client, sql: str, answer: str) -> None:
     client.execute("CREATE TABLE IF NOT EXISTS described (name String) ENGINE = Memory")
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from pytest_django import Settings
 
-from analytics.clickhouse import client
+from analytics.clickhouse import client, late_figures
 from analytics.clickhouse.migrator import load_migrations, migrate
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
@@ -135,4 +135,6 @@ def tables() -> list[tuple[Any, ...]]:
 
 
 def stored(project: UUID) -> Counts:
+    """The shipper makes late figures at the same time."""
+    late_figures.settle()
     return count_requests(project)

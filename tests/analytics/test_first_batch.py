@@ -1,4 +1,5 @@
-"""The engine is killed while, or right after, tables get their first batch: every table has each record once.
+"""The engine is killed while, or right after, tables get their first batch or late figures: every table has each record
+once.
 
 FIRST_BATCH_KILLS is the number of kills for each kind of store: by default 2, and by day 1 of an upgraded one. The
 promise is twenty, whose figures are logged by
@@ -13,13 +14,14 @@ import random
 import shutil
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 from pytest_django import Settings
 
-from analytics.clickhouse import client, migrator
+from analytics.clickhouse import client, late_figures, migrator
 from analytics.clickhouse.rollups import list_rollups
 from analytics.errors import AnalyticsUnavailableError
 from analytics.request_log.columns import Columns
@@ -35,6 +37,7 @@ logger = logging.getLogger(__name__)
 KILLS = int(os.environ.get("FIRST_BATCH_KILLS", "2"))
 UPGRADED_KILLS = int(os.environ.get("FIRST_BATCH_KILLS", examples(1, 2)))
 RECORDS = 400
+LATE = ("requests_minute", "users_daily", "spend_hourly", "requests_daily", "request_kinds", "guardrails_hourly")
 
 pytestmark = pytest.mark.timeout(60 + 60 * KILLS)
 
@@ -89,6 +92,27 @@ class KillingStore:
                 return
 
 
+def kill_while_figures_are_made(place: Place, project: UUID, number: int) -> None:
+    """Kills the engine as soon as a late rollup has rows of the batch, or else at a chance moment of its figures; then
+    any process makes them again."""
+    table, ended = random.Random(number).choice(LATE), threading.Event()
+
+    def kill_when_rows_come() -> None:
+        while not (ended.is_set() or rows_of(table, project)):
+            pass
+        place.engine.process.kill()
+
+    killer = threading.Thread(target=kill_when_rows_come)
+    killer.start()
+    with suppress(AnalyticsUnavailableError):
+        late_figures.settle()
+    ended.set()
+    killer.join()
+    place.kill_engine()
+    late_figures.settle()
+    late_figures.settle()
+
+
 def rows_of(table: str, project: UUID) -> int:
     sql = f"SELECT count() FROM {table} WHERE project_id = {{project:UUID}}"  # noqa: S608 - a table of the schema
     ((rows,),) = client.execute(sql, {"project": project})
@@ -116,6 +140,7 @@ def test_first_batch__engine_killed_as_a_table_gets_it__every_table_has_each_rec
 
             shipper.close()
             logger.info("kill=%d table=%s rows=%d tries=%d", number, table, rows_of("requests", project), store.tries)
+            kill_while_figures_are_made(place, project, number)
             assert store.tries >= 2
             assert rows_of("requests", project) == RECORDS
             assert differences_of(project) == []

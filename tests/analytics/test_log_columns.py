@@ -16,15 +16,17 @@ from tests.factories.analytics import make_entry, store
 _STORED = {name: column.type for name, column in RECORDED.items() if name != "retention_days"}
 _KEPT = {name: column.type for name, column in RECORDED.items() if column.is_kept}
 _TIMES = {"drop_date": "Date", "recorded_at": "DateTime64(3, 'UTC')"}
+_LATER = {"figures_later": "Bool"}
 _TEXTS = dict.fromkeys(["prompt", "completion", "request", "response"], "String")
+_SHARED = {"shared": "Array(UUID)", "shared_at": "UInt32", "shared_bytes": "UInt32", "opening": "String"}
 _PREVIEWS = dict.fromkeys(["prompt_preview", "completion_preview"], "String")
 
 
 @pytest.mark.parametrize(
     ("table", "columns"),
     [
-        ("ingest", {**_STORED, "retention_days": "UInt16", "spans_derived": "Bool", **_TEXTS}),
-        ("requests", {**_STORED, "spans_derived": "Bool", **_PREVIEWS, **_TIMES}),
+        ("ingest", {**_STORED, "retention_days": "UInt16", "spans_derived": "Bool", **_LATER, **_TEXTS, **_SHARED}),
+        ("requests", {**_STORED, "spans_derived": "Bool", **_LATER, **_PREVIEWS, **_TIMES}),
         ("anonymised", {**_KEPT, **_TIMES, "had_user": "Bool"}),
     ],
 )

@@ -50,7 +50,8 @@ def test_schema__statements__are_those_that_stores_have() -> None:
     schema = migrator.load_migrations()[0]
 
     assert schema.name == "0056_schema"
-    assert hashlib.sha256(schema.text.encode()).hexdigest() == _SCHEMA
+    _, _, statements = schema.text.partition("\n")
+    assert hashlib.sha256(statements.encode()).hexdigest() == _SCHEMA
 
 
 def test_schema_page__is_that_of_the_store(clickhouse: None) -> None:
@@ -184,7 +185,7 @@ def test_migrate__server_without_text_indexes__makes_none(empty_store: None, mon
     migrator.migrate()
 
     indexes = client.execute("SELECT name FROM system.data_skipping_indices WHERE table = 'payloads'")
-    assert indexes == [("i_request",)]
+    assert sorted(indexes) == [("i_request",), ("i_shared",)]
 
 
 def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None, spool: Path) -> None:
@@ -211,7 +212,8 @@ def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
     def twice(table: str, columns: Mapping[str, Sequence[Any]], *, token: str) -> None:
         for _ in range(2):
             _insert_columns(table, columns, token=token)
-            sent.append(_recorded_at(project))
+            if table == "ingest":
+                sent.append(_recorded_at(project))
 
     monkeypatch.setattr(client, "insert_columns", twice)
     store(spool, make_entry(project_id=str(project)))

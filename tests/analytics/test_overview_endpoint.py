@@ -15,6 +15,7 @@ from analytics.request_log.record import Outcome, RequestRecord
 from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -83,16 +84,7 @@ def expected(records: list[RequestRecord], start: datetime, end: datetime) -> di
     }
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [
-        (NOW - timedelta(days=30), NOW),
-        (NOW - timedelta(days=2, hours=5, minutes=3), NOW - timedelta(hours=1, microseconds=5)),
-        (NOW - timedelta(minutes=47), NOW - timedelta(minutes=2)),
-        (NOW - timedelta(hours=30), NOW - timedelta(hours=20)),
-        (datetime(2026, 11, 18, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC)),
-    ],
-)
+@tabled
 def test_overview__any_range__equals_plain_computation(
     api: tuple[APIClient, str], records: list[RequestRecord], start: datetime, end: datetime
 ) -> None:

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from analytics import saved_views
 from core.models import Project
 from core.roles import Role
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import make_staff
 from tests.rights.conftest import signed_in
 
 pytestmark = pytest.mark.django_db
@@ -51,14 +51,6 @@ def test_view__of_somebody_else__is_not_there(project: Project) -> None:
     assert call(bob, project, "DELETE", f"{PATH}/{view['id']}").status_code == 404
     assert call(ann, project, "DELETE", f"{PATH}/{view['id']}").status_code == 204
     assert names(ann, project) == []
-
-
-def test_view__of_another_project__is_not_there(api: APIClient, project: Project) -> None:
-    view = api.post(PATH, {"page": "requests", "name": "mine"}).json()
-    root = signed_in(make_staff(Role.READER, other := make_project(), name="ann"))
-
-    assert names(root, other) == []
-    assert call(root, other, "DELETE", f"{PATH}/{view['id']}").status_code == 404
 
 
 def test_view__more_parameters_than_a_list_takes__400_names_the_query(api: APIClient) -> None:

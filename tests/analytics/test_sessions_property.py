@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from analytics.queries import session_pages, session_requests
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
-from analytics.queries.sessions import SessionSummary, get_session, list_sessions
+from analytics.queries.sessions import SessionSummary, SessionSums, get_session, list_sessions
 from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from tests.factories.analytics import make_record, store
 from tests.night import examples
@@ -190,29 +190,33 @@ def _sessions(records: list[RequestRecord]) -> list[dict[str, object]]:
 
 
 def _row(session_id: str, members: list[RequestRecord]) -> dict[str, object]:
+    users = sorted({record.user_id for record in members} - {""})
+    started_at, ended_at = _time(members[0]), _time(members[-1])
     return {
         "session_id": session_id,
-        "users": sorted({record.user_id for record in members} - {""}),
-        "started_at": _time(members[0]),
-        "ended_at": _time(members[-1]),
+        "user_id": users[0] if users else "",
+        "users": users,
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "duration_seconds": (ended_at - started_at).total_seconds(),
         "request_count": len(members),
         "error_count": sum(record.outcome in (Outcome.ERROR, Outcome.INTERRUPTED) for record in members),
         "cancelled_count": sum(record.outcome == Outcome.CANCELLED for record in members),
-        "unpriced_count": sum(not record.cost_known for record in members),
+        "unpriced_request_count": sum(not record.cost_known for record in members),
         **{
             name: sum(getattr(record, name) for record in members)
             for name in ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
         },
-        "cost_usd": sum(Decimal(record.cost_usd) for record in members),
-        "latency_sum_ms": sum(record.latency_ms for record in members),
-        "batched_count": 0,
-        "models": sorted({record.model for record in members} - {""}),
-        "providers": sorted({record.provider for record in members} - {""}),
-        "operations": sorted({record.operation for record in members}),
+        "total_tokens": sum(record.prompt_tokens + record.completion_tokens for record in members),
+        "total_cost_usd": sum(Decimal(record.cost_usd) for record in members),
+        "average_latency_ms": sum(record.latency_ms for record in members) / len(members),
+        "models_used": sorted({record.model for record in members} - {""}),
+        "providers_used": sorted({record.provider for record in members} - {""}),
+        "operations_used": sorted({record.operation for record in members}),
     }
 
 
-def _comparable(row: SessionSummary) -> dict[str, object]:
+def _comparable(row: SessionSums) -> dict[str, object]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__ if name != "session_hash"}
 
 

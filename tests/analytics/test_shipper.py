@@ -22,6 +22,7 @@ from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record, rows_of, store
+from tests.tables.cases import tabled
 
 ID, USER = INGESTED.index("request_id"), INGESTED.index("user_id")
 
@@ -351,25 +352,7 @@ def test_shipper__damaged_state__refuses_to_guess(spool: Path, fake: FakeStore) 
         Shipper(spool, insert=fake.insert)
 
 
-def message(content: Any, role: Any = "user", **fields: Any) -> dict[str, Any]:
-    return {"role": role, "content": content, **fields}
-
-
-CALL = {"function": {"name": "f", "arguments": "{}"}}
-IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
-
-
-@pytest.mark.parametrize(
-    ("request_body", "text"),
-    [
-        ({"messages": [message("Be kind.", "system"), message("Hi")]}, "system: Be kind.\nuser: Hi"),
-        ({"messages": [message([{"type": "text", "text": "see"}, IMAGE])]}, "user: see [image]"),
-        ({"messages": [message(None, "assistant", tool_calls=[CALL, 1])]}, "assistant: f({})"),
-        ({"messages": [message(4, 3), 5, None, message([6, None, "x"], None)]}, "unknown: \n" * 3 + "unknown: x"),
-        ({"messages": "all"}, ""),
-        ([], ""),
-    ],
-)
+@tabled
 def test_prompt_text__any_shape__readable_text(request_body: Any, text: str) -> None:
     assert prompt_text(json.dumps(request_body).encode()).decode() == text
 

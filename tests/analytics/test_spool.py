@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from analytics.request_log.record import DEFAULT_RETENTION_DAYS, Operation, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
-from analytics.spool.inflight import UNKNOWN_RATE, InflightRequest, InflightTable, kind_of, read_table
+from analytics.spool.inflight import InflightRequest, InflightTable, kind_of, read_table
 from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record
 from tests.night import examples
+from tests.tables.cases import tabled
 
 BODIES = st.binary(max_size=200) | st.builds(lambda n: frames.MAGIC * n, st.integers(1, 20))
 
@@ -411,15 +412,7 @@ def test_interrupted__of_a_key_in_a_team__is_recorded_with_it_as_far_as_a_slot_h
     assert (found.team_id, found.api_key_id, found.is_stream, found.retention_days) == (recorded, 1, True, 30)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "rate", "found"),
-    [
-        (0, UNKNOWN_RATE, (0, False, False, "")),
-        (1000, UNKNOWN_RATE, (1000, True, False, "")),
-        (1000, 250_000_000, (1000, True, True, "0.0025000000")),
-        (3, 1, (3, True, True, "0.0000000000")),
-    ],
-)
+@tabled
 def test_interrupted__after_a_provider_was_asked__costs_the_estimated_prompt(
     spool: Path, tokens: int, rate: int, found: tuple[int, bool, bool, str]
 ) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from analytics.shipper.streamed import assembled
+from tests.tables.cases import tabled
 
 
 def _event(**fields: Any) -> bytes:
@@ -84,13 +84,6 @@ def test_assembled__no_events__empty() -> None:
     assert assembled(b"not a stream") == b""
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        b'{"id": "c", "choices": 3}',
-        b'{"choices": [1, {"delta": {"tool_calls": 2}}]}',
-        b'{"choices": [{"delta": 5, "index": []}]}',
-    ],
-)
+@tabled
 def test_assembled__odd_shapes__never_raises(event: bytes) -> None:
     assert b"chat.completion" in assembled(b"data: " + event + b"\n\n")

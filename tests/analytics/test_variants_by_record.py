@@ -12,12 +12,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from analytics.clickhouse.visible import visible_until
 from analytics.queries.variants import arm_totals
 from analytics.queries.variants.by_record import (
     recorded_at,
     recorded_minutes,
     recorded_units,
-    visible_until,
 )
 from analytics.queries.variants.by_user import MinuteSums, UnitSums, minute_sums, recorded_sums
 from analytics.queries.variants.users import user_minutes

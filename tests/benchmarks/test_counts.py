@@ -1,5 +1,3 @@
-"""What a request, a chunk of a stream and 1,000 records cost in counts, held against their bounds; and the bounds."""
-
 from __future__ import annotations
 
 import os
@@ -99,8 +97,6 @@ def test_slack__of_a_count__is_a_share_or_the_least_and_short(counted: float, bo
 
 @pytest.fixture
 def vgdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Instructions]:
-    """Returns how to count a process by a vgdb that does what a script of the shell says."""
-
     def counting(script: str) -> Instructions:
         program = tmp_path / "vgdb"
         program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n", encoding="utf-8")
@@ -129,8 +125,6 @@ def test_instructions__dump_without_a_new_file__is_an_error_and_no_0(vgdb: Calla
 
 
 class _Late(Ours):
-    """A service whose shipper has its file when it is looked for the second time."""
-
     def roles(self) -> dict[int, str]:
         found = super().roles()
         run_files.write(self.workspace / "var" / "run" / "shipper.pid", str(os.getpid()))

@@ -1,5 +1,3 @@
-"""The reading of what perf prints (`python -m benchmarks.cpu_profile`)."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The table of the goals compares each round with itself, and says of each goal whether it is met."""
-
 from __future__ import annotations
 
 from benchmarks import goals

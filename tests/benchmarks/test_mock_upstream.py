@@ -1,5 +1,4 @@
-"""The benchmark's mock and load driver are checked with the official SDK, because a wrong instrument measures
-nothing."""
+"""Checks mock and load driver with the official SDK, because a wrong instrument measures nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +28,6 @@ async def mock_port() -> AsyncIterator[int]:
 
 
 def ask(port: int, *, stream_words: int = 0) -> tuple[str, list[int]]:
-    """Returns the text and the completion tokens of every usage, through the synchronous SDK."""
     with OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="sk-test", max_retries=0) as client:
         if not stream_words:
             whole = client.chat.completions.create(model="mock", messages=[{"role": "user", "content": "Hello"}])
@@ -74,8 +72,8 @@ async def test_mock__stream_without_usage__sends_none(mock_port: int) -> None:
 
 
 async def measured(plan: Plan) -> tuple[Result, float]:
-    """Returns the first window in which an answer came, since a short window may have none on a busy machine, and the
-    seconds from the first request of its plan to its end."""
+    """Returns the first window with an answer, since a short one may have none on a busy machine, and the seconds from
+    its plan's first request to its end."""
     while True:
         borders: list[str] = []
         started = time.perf_counter()

@@ -1,5 +1,3 @@
-"""The processes of a benchmark end before its folder is removed, and their CPU time is that of their clocks."""
-
 from __future__ import annotations
 
 import shutil

@@ -1,5 +1,3 @@
-"""A small simulation of scores in rollouts gives counts that are compatible with the lines of the acceptance."""
-
 from __future__ import annotations
 
 import json
@@ -19,6 +17,7 @@ from benchmarks.quality.traffic import Traffic
 from benchmarks.quality.worlds import MissingBy, World
 from rollouts.evaluation.quality import Task
 from tests.night import examples
+from tests.tables.cases import tabled
 
 # The simulation needs CPU time alone, which is slow on a busy machine.
 pytestmark = pytest.mark.timeout(900)
@@ -29,7 +28,6 @@ QUICK = World(loss=0.5)
 
 @pytest.fixture(scope="module")
 def results() -> Mapping[World, Sequence[Run]]:
-    """Runs of all worlds: more of those that end soon."""
     return {
         world: quality.run_chunk(Chunk(world, 0, MORE if runs < max(WORLDS.values()) else FEW))
         for world, runs in WORLDS.items()
@@ -80,7 +78,6 @@ def test_hidden_scores__are_the_targets_bad_answers() -> None:
 
 
 def drawn(world: World, arm: int = 1) -> list[Task]:
-    """Returns the tasks of an arm in many minutes."""
     traffic = Traffic(world, random.Random("tasks"))
     found: list[Task] = []
     for number in range(1, 400):
@@ -91,20 +88,7 @@ def drawn(world: World, arm: int = 1) -> list[Task]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("bound", "at_least", "count", "standing"),
-    [
-        (0.05, False, 0, "kept"),
-        (0.05, False, 45, "kept, within chance"),
-        (0.05, False, 55, "missed, within chance"),
-        (0.05, False, 90, "**broken**"),
-        (0.9, True, 1000, "kept"),
-        (0.9, True, 100, "**broken**"),
-        (0.0, False, 0, "kept"),
-        (0.0, False, 1, "**broken**"),
-        (None, False, 500, ""),
-    ],
-)
+@tabled
 def test_outcome__counts__say_how_sure_the_line_is(
     bound: float | None, at_least: bool, count: int, standing: str
 ) -> None:

@@ -25,7 +25,14 @@ def _run(arguments: Sequence[str]) -> str:
 
 @pytest.mark.night
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("more", [("--rounds", "2"), ("--rate", "500", "--same-texts", "--rounds", "1")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--rounds", "2"),
+        ("--rate", "500", "--same-texts", "--rounds", "1"),
+        ("--rounds", "1", "--texts", "cjk", "--text-kilobytes", "20", "--conversation", "3"),
+    ],
+)
 def test_record__few_requests__every_row_is_stored_and_every_table_listed(more: Sequence[str]) -> None:
     printed = _run(("--requests", "300", *more))
 

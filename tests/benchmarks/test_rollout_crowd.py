@@ -1,5 +1,3 @@
-"""A single heavy user of sticky allocation whose client breaks does not decide a simulated rollout."""
-
 from __future__ import annotations
 
 import pytest

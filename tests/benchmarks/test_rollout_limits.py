@@ -1,5 +1,3 @@
-"""Generated traffic meets the limits, caches and faults of answers that its world has."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -16,7 +14,6 @@ from benchmarks.rollouts.worlds import (
     Budget,
     Questions,
     RateLimit,
-    Sessions,
     Signals,
     Users,
     Weather,
@@ -24,6 +21,7 @@ from benchmarks.rollouts.worlds import (
 )
 from rollouts.evaluation import ArmCounts, MinuteCounts
 from tests.benchmarks.test_rollout_traffic import MINUTES, arms, mean_latency, minutes, share, total
+from tests.tables.cases import tabled
 
 
 def left_out(arm: list[ArmCounts], reason: str) -> int:
@@ -76,14 +74,7 @@ def test_prompts__five_minutes_without_a_request__are_cold() -> None:
     assert again.tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        World(values=True, errors=0.0, sessions=Sessions(90, 30), budget=Budget(24, 100_000)),
-        World(values=True, errors=0.0, users=Users(300, activity=3.0), budget=Budget(24, 60)),
-    ],
-    ids=["sessions", "users"],
-)
+@tabled
 def test_budget__target_three_times_as_dear__is_refused_more(world: World) -> None:
     alike = arms(minutes(world, count=360))
     target, baseline = arms(minutes(replace(world, cost_factor=3.0), count=360))
@@ -204,7 +195,6 @@ def test_questions__popular_ones_slow__are_as_slow_in_both_arms_where_neither_ca
 
 
 def _watched(world: World, plan: Plan) -> list[tuple[int, bool]]:
-    """Returns the stage of each minute, and whether it settles."""
     seen: list[tuple[int, bool]] = []
     simulate(world, plan, "one", watch=lambda counts: seen.extend((one.stage, one.settling) for one in counts))
     return seen

@@ -1,5 +1,3 @@
-"""The usual tests agree with closed forms and published constants."""
-
 from __future__ import annotations
 
 import math
@@ -22,7 +20,6 @@ from benchmarks.rollouts.peers import (
 
 
 def pooled(*minutes: tuple[int, int, int, int], stage: int = 1) -> Pooled:
-    """Returns the course of a rollout from the requests and the bad ones of the target and of the baseline."""
     return Pooled.of([(stage, *minute) for minute in minutes])
 
 

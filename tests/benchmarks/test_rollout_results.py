@@ -1,5 +1,3 @@
-"""Simulated rollouts are kept in a file, and a later run goes on where it stopped."""
-
 from __future__ import annotations
 
 import ast
@@ -25,7 +23,6 @@ def results(tmp_path: Path) -> Path:
 
 
 def run(results: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    """Runs the command for one cell. Returns the table without the last lines, which name the time, and the last."""
     rollouts.main(["--processes", "1", "--only", CELL, "--results", str(results), *arguments])
     lines = capsys.readouterr().out.splitlines()
     return "\n".join(lines[:-2]), lines[-1]

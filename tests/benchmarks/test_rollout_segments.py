@@ -1,5 +1,3 @@
-"""A small simulation of segments: one that fails is named before half of the traffic, and otherwise none is."""
-
 from __future__ import annotations
 
 import pytest

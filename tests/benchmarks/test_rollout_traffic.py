@@ -1,5 +1,3 @@
-"""Generated traffic has the rates of its world, and harmless arms are alike."""
-
 from __future__ import annotations
 
 import math
@@ -14,6 +12,7 @@ from benchmarks.rollouts.runs import traffic
 from benchmarks.rollouts.worlds import Fault, Questions, Users, Weather, World
 from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, MinuteUsers
 from rollouts.evaluation.statistics.grid import value_of
+from tests.tables.cases import tabled
 
 MINUTES = 1440
 
@@ -41,7 +40,7 @@ def mean_latency(arm: list[ArmCounts]) -> float:
 
 
 def close(one: float, other: float, requests: float, deviations: float = 5.0) -> bool:
-    """Returns whether chance alone explains the difference of two shares of so many requests each."""
+    """Returns whether chance alone explains the difference of two shares of `requests` each."""
     rate = (one + other) / 2
     return abs(one - other) <= deviations * math.sqrt(2 * rate * (1 - rate) / requests)
 
@@ -138,18 +137,7 @@ def test_traffic__bursts__are_eight_times_the_traffic() -> None:
     assert 20 <= len(bursts) <= 120
 
 
-@pytest.mark.parametrize(
-    ("fault", "errors"),
-    [
-        (Fault.NOT_FOUND, False),
-        (Fault.MISSING_VARIABLE, False),
-        (Fault.GUARDRAIL, False),
-        (Fault.LOW_QUALITY, False),
-        (Fault.LEFT, False),
-        (Fault.FAILED, True),
-        (Fault.HANGING, True),
-    ],
-)
+@tabled
 def test_traffic__broken_target__is_unanswered_for_its_reason(fault: Fault, errors: bool) -> None:
     target, baseline = arms(minutes(World(errors=0.0, fault=fault, fault_share=0.5)))
 

@@ -1,5 +1,3 @@
-"""A small simulation of rollouts gives counts that are compatible with the promises of the automatic verdict."""
-
 from __future__ import annotations
 
 import pytest
@@ -16,6 +14,7 @@ from benchmarks.rollouts.runs import Plan, Run, only, simulate
 from benchmarks.rollouts.worlds import Weather, World
 from rollouts.evaluation import Metric
 from tests.night import cases
+from tests.tables.cases import tabled
 
 # The simulation needs CPU time alone, which is slow on a busy machine.
 pytestmark = pytest.mark.timeout(900)
@@ -130,19 +129,7 @@ def test_limits__counts__are_exact(successes: int, trials: int, low: float, high
     assert limits(successes, trials) == pytest.approx((low, high), abs=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("bound", "happened", "at_least", "standing"),
-    [
-        (0.05, 0, False, "kept"),
-        (0.05, 45, False, "kept, within chance"),
-        (0.05, 55, False, "missed, within chance"),
-        (0.05, 90, False, "**broken**"),
-        (0.05, 1000, True, "kept"),
-        (0.05, 0, True, "**broken**"),
-        (0.0, 0, False, "kept"),
-        (0.0, 1, False, "**broken**"),
-    ],
-)
+@tabled
 def test_outcome__counts__say_how_sure_the_promise_is(
     bound: float, happened: int, at_least: bool, standing: str
 ) -> None:

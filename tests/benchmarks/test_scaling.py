@@ -1,5 +1,3 @@
-"""What the model of docs/scaling.md promises of any requests: more never take less, and the bottleneck is named."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,6 +15,7 @@ from benchmarks.scaling.model import HEALTH_MESSAGES, HEALTH_MESSAGES_SENT, Elas
 from integrations.health import sync
 from tests.deploy.kubernetes import FOLDER, build, containers, one
 from tests.night import examples
+from tests.tables.cases import tabled
 
 MEASURED, PRICES = figures.measured(), figures.prices()
 SHARE = st.floats(0, 1)
@@ -34,7 +33,6 @@ def model(**fields: float) -> Model:
 
 
 def whole(layout: Layout) -> dict[str, int]:
-    """Returns the servers of all installations."""
     number = layout.installations
     return {name: getattr(layout, name) * number for name in ("hosts", "primaries", "shards")} | {"all": number}
 
@@ -68,21 +66,7 @@ def test_plan__higher_rate__takes_no_fewer_servers_and_no_fewer_dollars(mix: Mix
     assert sum(planned.dollars(low, PRICES).values()) <= sum(planned.dollars(high, PRICES).values()) * 1.5
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "streams",
-        "chunks",
-        "request_bytes",
-        "prompts",
-        "limits",
-        "texts",
-        "retention_days",
-        "mean",
-        "seconds",
-        "sessions",
-    ],
-)
+@tabled
 @given(mix=MIXES, rate=RATES)
 def test_plan__more_of_anything__takes_no_fewer_dollars(name: str, mix: Mix, rate: float) -> None:
     half = msgspec.structs.replace(

@@ -1,5 +1,3 @@
-"""Hosts that run beside the model of docs/scaling.md: what they are sent, what their readings become, a short run."""
-
 from __future__ import annotations
 
 import json
@@ -30,7 +28,6 @@ ENDPOINTS = [
 
 
 def as_the_model_says(hosts: int, rate: float, measured: figures.Measured = MEASURED) -> Use:
-    """Returns the use of hosts that need what the model says, and nothing else."""
     model, stores = Model(measured), measured.stores
     return Use(
         hosts,

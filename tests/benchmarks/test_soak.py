@@ -1,5 +1,3 @@
-"""The bounds that the soak checks, and one short soak."""
-
 from __future__ import annotations
 
 import subprocess
@@ -16,7 +14,6 @@ MB = 2**20
 
 
 def watched(*megabytes: int, files: tuple[int, ...] = (), pids: tuple[int, ...] = (), spool: int = 0) -> Watched:
-    """Returns one role, sampled 16 times for each of the figures."""
     samples = [
         Sample((pids or (1,) * len(megabytes))[at], size * MB, (files or (40,) * len(megabytes))[at])
         for at, size in enumerate(megabytes)

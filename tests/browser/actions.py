@@ -1,5 +1,3 @@
-"""Actions that tests of many pages share."""
-
 from __future__ import annotations
 
 from playwright.async_api import Page, expect
@@ -25,7 +23,7 @@ _WIDER = """
 
 
 async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
-    """Signs in to the admin, whose session the management API accepts as well."""
+    """The management API accepts the admin's session as well."""
     await page.goto(f"{base_url}/admin/login/?next=/admin/")
     await page.get_by_label("Username:").fill(name)
     await page.get_by_label("Password:").fill(password)
@@ -35,18 +33,15 @@ async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
 
 
 async def unlabelled(page: Page) -> list[str]:
-    """Returns the HTML of the fields and buttons in the page's main part that have no accessible name."""
     found: list[str] = await page.evaluate(_UNLABELLED)
     return found
 
 
 async def wider_than_window(page: Page) -> list[str]:
-    """Returns the HTML of the innermost elements that reach beyond the right edge of a page that scrolls sideways."""
     found: list[str] = await page.evaluate(_WIDER) if await overflows(page) else []
     return found
 
 
 async def overflows(page: Page) -> bool:
-    """Returns whether the page is wider than its window."""
     wider: bool = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     return wider

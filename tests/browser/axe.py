@@ -1,7 +1,6 @@
-"""The accessibility checks of axe-core, run in the page that a test looks at.
+"""Accessibility checks by axe-core, run in the page under test.
 
-The script runs through the browser's debugger and not as a part of the page, so it needs no exception of the page's
-content security policy.
+The script runs through the browser's debugger, so it needs no exception in the page's content security policy.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ async (rules) => {
 
 
 async def violations(page: Page, *rules: str) -> list[str]:
-    """Returns what is wrong with the page by WCAG 2.0 to 2.2 A and AA and by axe-core's best practice, or by these
-    rules of axe-core alone."""
+    """Checks WCAG 2.0 to 2.2 A and AA and axe-core's best practice, or only `rules`."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(_source())
     found: list[str] = await page.evaluate(_RUN, rules)

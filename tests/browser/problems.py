@@ -1,5 +1,3 @@
-"""Records the problems of pages, such as logged errors, and fails the test for them."""
-
 from __future__ import annotations
 
 from urllib.parse import urlsplit
@@ -11,8 +9,6 @@ _LOADED_FROM_ELSEWHERE = ("http", "https", "ws", "wss")
 
 
 class Problems:
-    """The problems of all pages of one browser context."""
-
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
         self._found: list[str] = []
@@ -22,7 +18,6 @@ class Problems:
         context.on("request", self._note_request)
 
     def expect(self, *parts: str) -> None:
-        """Expects problems with one of these texts from now on."""
         self._expected.extend(parts)
 
     async def settle(self) -> None:

@@ -1,5 +1,3 @@
-"""The suite's own browser: it starts without any installation, and reports the problems of pages."""
-
 from __future__ import annotations
 
 import platform

@@ -1,5 +1,3 @@
-"""The clients of the matrix, with the APIs on which each is tried."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,11 +25,10 @@ OTHER_CASES = {
 
 @dataclass(frozen=True)
 class Client:
-    """A client: `environment` is the folder it is installed in, `variants` the names of its classes or APIs,
-    `reasoning` those of them
+    """`environment` is the folder it is installed in, `variants` the names of its classes or APIs, `reasoning` those
     that show a model's reasoning, `title` its heading in docs/clients.md.
 
-    `bad_field` is the field that its script gives a value out of bounds. `errors` are the ends of the names of the
+    `bad_field` is the field to which its script gives a value out of bounds. `errors` are the ends of the names of the
     classes that it raises for a wrong key, an unknown model and that field.
     """
 

@@ -1,5 +1,3 @@
-"""Fixtures for the clients' environment, the service that they all call, and the results of each client's one run."""
-
 from __future__ import annotations
 
 import fcntl
@@ -29,8 +27,7 @@ Play = Callable[[Client], Results]
 
 
 def made(target: str) -> None:
-    """Has `make` install what the lock files name. Fails with make's words where that is impossible, as without
-    Node.js."""
+    """Fails with make's output if that is impossible, as without Node.js."""
     # The variables of a make around this one would change what it does.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     with (ROOT / "Makefile").open() as makefile:
@@ -78,8 +75,6 @@ def gateway(service: GatewayService, provider: RecordingSandbox) -> Gateway:
 
 @pytest.fixture(scope="session")
 def play(installed: None, gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Play:
-    """Returns a function that gives the results of a client: its script runs once, with all cases."""
-
     @cache
     def results(client: Client) -> Results:
         return played(client, gateway, tmp_path_factory.mktemp(client.name))
@@ -101,7 +96,6 @@ def run(
     snippets: Mapping[str, str] | None = None,
     model: str = "sandbox/echo",
 ) -> Results:
-    """Returns the results of a client's script, which plays the cases `<variant>.<case>` with the model."""
     path = folder / "results.json"
     plan = {
         "cases": {name: prompt_of(client, *name.split(".")) for name in cases},
@@ -123,7 +117,6 @@ def run(
 
 
 def snippets_of(client: Client, folder: Path) -> dict[str, str]:
-    """Returns the page's snippets for a client: the source of each, or for Node.js the file that holds it."""
     snippets = {snippet.name: snippet.source for snippet in snippets_below(client.title)}
     if client.environment != "node":
         return snippets
@@ -135,7 +128,7 @@ def snippets_of(client: Client, folder: Path) -> dict[str, str]:
 
 
 def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
-    """Returns the variables by which clients find the gateway. The suite's own variables are not passed on."""
+    """Does not pass on the suite's own variables."""
     root = f"{gateway.service.base_url()}/api/gateway"
     return {
         # The Node.js of the lock file, which the newest clients need, comes before the machine's.
@@ -151,12 +144,11 @@ def environment_of(gateway: Gateway, folder: Path) -> dict[str, str]:
 
 
 def prompt_of(client: Client, variant: str, case: str) -> str:
-    """Returns the words by which the requests of a case are found at the provider; no other case begins with them."""
+    """Returns the words that find a case's requests at the provider; no other case begins with them."""
     return f"Hello from {client.name} by {variant} for {case}."
 
 
 def ways(*cases: str) -> pytest.MarkDecorator:
-    """Parametrises a test with `client`, `variant` and `case` of each client that has these cases."""
     found = [
         (client, variant, case)
         for client in CLIENTS

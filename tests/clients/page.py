@@ -1,5 +1,3 @@
-"""The snippets of docs/clients.md, and what they say that they print."""
-
 from __future__ import annotations
 
 import re
@@ -26,7 +24,6 @@ class Snippet:
 
 
 def sections() -> dict[str, list[Snippet]]:
-    """Returns the snippets below each heading of the page."""
     return {
         title: [
             Snippet(f"snippet{number}", language, source)

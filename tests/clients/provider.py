@@ -23,26 +23,21 @@ from tests.waiting import TIMEOUT_SECONDS
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that the sandbox received. Its answer depends on nothing else, so it is computed once more."""
-
     request: Mapping[str, Any]
 
     @property
     def message(self) -> Mapping[str, Any]:
-        """The message that the sandbox answered with."""
         (choice,) = self._completion()["choices"]
         message: Mapping[str, Any] = choice["message"]
         return message
 
     @property
     def usage(self) -> tuple[int, int]:
-        """The tokens of prompt and completion that the sandbox counted."""
         usage = self._completion()["usage"]
         return usage["prompt_tokens"], usage["completion_tokens"]
 
     @property
     def calls(self) -> list[tuple[str, str, Any]]:
-        """The id, the name and the arguments of each tool call of the answer."""
         return [
             (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
             for call in self.message.get("tool_calls", [])
@@ -50,7 +45,6 @@ class Exchange:
 
     @property
     def vectors(self) -> list[list[float]]:
-        """The vectors that the sandbox gave for the request's texts."""
         rows = embeddings_for({**self.request, "encoding_format": "float"})["data"]
         return [row["embedding"] for row in rows]
 
@@ -61,8 +55,6 @@ class Exchange:
 
 
 class RecordingSandbox:
-    """The sandbox's own server in a thread. `exchanges_about` finds what a case sent by the prompt of that case."""
-
     def __enter__(self) -> Self:
         self._exchanges: list[tuple[str, Exchange]] = []
         self._loop = asyncio.new_event_loop()

@@ -1,6 +1,6 @@
-"""Clients of today, unchanged: each reaches the sandbox with nothing but a base address, a key and a model's name.
+"""Unchanged clients: each reaches the sandbox with only a base address, a key and a model's name.
 
-What a client says of an answer is held against what the sandbox received and gave.
+What a client says of an answer is compared with what the sandbox received and gave.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ def result(play: Play, client: Client, variant: str, case: str) -> dict[str, Any
 def exchanges(
     result: dict[str, Any], provider: RecordingSandbox, client: Client, variant: str, case: str
 ) -> list[Exchange]:
-    """The exchanges of a case, in order."""
     return provider.exchanges_about(prompt_of(client, variant, case))
 
 
@@ -124,6 +123,5 @@ def test_client__refusal__is_its_own_error_and_names_what_was_wrong(
 
 
 def given_value(exchange: Exchange) -> Any:
-    """Returns the object that the sandbox gave, as a tool's arguments or as its text."""
     calls = exchange.calls
     return calls[0][2] if calls else json.loads(exchange.message["content"])

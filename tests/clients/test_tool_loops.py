@@ -1,6 +1,6 @@
-"""Loops of two steps with a tool, by clients on their default settings, over models of four vendors that reason.
+"""Two-step tool loops by clients on their default settings, over reasoning models of four vendors.
 
-The vendors are the strict fakes of their dialects: what a real one would refuse ends the loop with its refusal.
+The vendors are strict fakes: what a real one would refuse ends the loop with its refusal.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ NOT_BY_CHAT = "gpt-5.5"
 
 
 def cases_of(client: Client, model: str) -> list[str]:
-    """Returns `<API>.<case>` of all loops of a client with a model."""
     apis = [api for api in APIS[client.name] if model != NOT_BY_CHAT or api not in ("chat", "compatible")]
     return [f"{api}.{case}" for api in apis for case in TOOLS]
 
@@ -61,14 +60,11 @@ Loops = Callable[[Client, str], tuple[Results, list[ReadRequest]]]
 
 @dataclass(frozen=True)
 class Vendors:
-    """A project with all vendors. `asked` are the requests of each provider, as it read them."""
-
     gateway: Gateway
     asked: dict[str, list[ReadRequest]]
 
 
 def thinking(provider: str, asked: list[ReadRequest]) -> Step:
-    """Returns a step that answers with a call of the tool, and with a text once its result is there."""
     fake = FAKES[provider]
     call = Call("" if provider == "google" else "call_7f", "get_weather", {"city": "Rome"})
     first = Story("I look.", reasoning="The sky tells.", signature="c2lnbmVk", calls=(call,), finish="tool_calls")
@@ -97,8 +93,6 @@ def vendors(service: GatewayService) -> Iterator[Vendors]:
 
 @pytest.fixture(scope="module")
 def loops(installed: None, vendors: Vendors, tmp_path_factory: pytest.TempPathFactory) -> Loops:
-    """Returns a function that gives the results of a client's one run with a model, and what its provider was asked."""
-
     @cache
     def found(client: Client, model: str) -> tuple[Results, list[ReadRequest]]:
         asked = vendors.asked[MODELS[model]]

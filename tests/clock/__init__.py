@@ -8,8 +8,6 @@ from pathlib import Path
 
 
 class Clock:
-    """A clock in `file`, which holds its offset in seconds; processes started with `environment` follow it."""
-
     def __init__(self, file: Path) -> None:
         self.file = file
         self.set(0.0)
@@ -19,8 +17,7 @@ class Clock:
         return {"PYTHONPATH": str(Path(__file__).parent), "CLOCK_OFFSET_FILE": str(self.file)}
 
     def set(self, offset: float) -> None:
-        """Sets the offset at once, for running processes too. The file is replaced atomically, so that no process reads
-        half a number."""
+        """Takes effect at once. The file is replaced atomically, so no process reads half a number."""
         written = self.file.with_suffix(".new")
         written.write_text(f"{offset}", encoding="ascii")
         os.replace(written, self.file)

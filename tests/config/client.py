@@ -1,5 +1,3 @@
-"""A client's connection in memory."""
-
 from __future__ import annotations
 
 import asyncio
@@ -7,8 +5,6 @@ from typing import Any
 
 
 class Client(asyncio.Transport):
-    """The client's connection, with the pieces that were written to it."""
-
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.written: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What the tests of the fork server run: `python -m tests.config.forked STORY` is a `serve` whose supervisor plays it.
+"""`python -m tests.config.forked STORY` is a `serve` whose supervisor plays the story.
 
 The other functions are programs of its children.
 """
@@ -26,11 +26,10 @@ from tests.waiting import eventually
 # One item for each signal that the fork server got.
 Stops: TypeAlias = "asyncio.Queue[None]"
 
-_MODULE = "colorsys"  # It is imported before the first fork; nothing else imports it.
+_MODULE = "colorsys"  # The fork server imports it on request; nothing else imports it.
 
 
 def report(*arguments: str) -> None:
-    """Prints what a child is like."""
     from gateway.protocol.identifiers import new_request_id
 
     _print(f"arguments={','.join(arguments)} id={new_request_id()[-12:]} threads={threading.active_count()}\n")
@@ -47,7 +46,6 @@ def wait(*_: str) -> None:
 
 
 def serve(descriptor: int, file: str, value: str) -> None:
-    """Is a web worker that leaves the value which it was started with in a file. The value `bad` has it fail."""
     if value == "bad":
         fail()
     # A worker that is told of its successor goes on until it is stopped.
@@ -75,6 +73,7 @@ async def _output(process: Process) -> str:
 
 
 async def _two(processes: Processes, stops: Stops) -> int:
+    await processes.import_modules(["tests.config.no_such_module", _MODULE])
     both = [await processes.start("first", Program(["1", "2"], _function("report"))) for _ in range(2)]
     for process in both:
         _print(await _output(process))
@@ -106,8 +105,8 @@ async def _killed(processes: Processes, stops: Stops) -> int:
 
 
 async def _own_streams(processes: Processes, _: Stops) -> int:
-    _print(f"exit_code={await processes.run('role', Program(['1'], _function('report')))}\n")
-    _print(f"exit_code={await processes.run('role', Program(['/bin/sh', '-c', 'exit 3']))}\n")
+    _print(f"exit_code={await (await processes.run('role', Program(['1'], _function('report'))))}\n")
+    _print(f"exit_code={await (await processes.run('role', Program(['/bin/sh', '-c', 'exit 3'])))}\n")
     return 0
 
 
@@ -150,7 +149,6 @@ class _Worker(WebWorker):
         return Program([str(self._file), self._values[self.role]], _function("serve"), [serving])
 
     def value(self, folder: Path) -> str | None:
-        """Returns the value of the process that runs, or None until it serves."""
         pid = run_files.read(folder / f"{self.role}.pid")
         return run_files.read(self._file.with_suffix(f".{pid}"))
 
@@ -214,5 +212,5 @@ async def _play(story: str, requests: socket.socket) -> int:
 
 
 if __name__ == "__main__":
-    fork_server.import_modules(["tests.config.no_such_module", _MODULE, "gateway.protocol.identifiers"])
+    fork_server.import_modules(["gateway.protocol.identifiers"])
     sys.exit(asyncio.run(_play(sys.argv[1], fork_server.split())))

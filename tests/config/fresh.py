@@ -43,8 +43,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Fresh:
-    """The process that forks. It ends with `stop`."""
-
     def __init__(self) -> None:
         words = [sys.executable, "-m", "tests.config.fresh"]
         kept = {"PATH": os.environ["PATH"]}
@@ -53,7 +51,6 @@ class Fresh:
         )
 
     def run(self, code: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Returns what a process that runs `code` in the environment has printed, and its exit code."""
         assert self._process.stdin and self._process.stdout
         with TemporaryDirectory() as folder:
             wanted = {"code": code, "environment": dict(environment), "folder": folder}
@@ -68,12 +65,11 @@ class Fresh:
         self._process.communicate()
 
 
-Python = Callable[..., "subprocess.CompletedProcess[str]"]
+Python = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @contextmanager
 def configured() -> Iterator[Python]:
-    """Yields a function that runs code with Django set up and only the given variables in the environment."""
     fresh = Fresh()
 
     def run(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -102,7 +98,6 @@ def _serve() -> None:
 
 
 def _live(wanted: dict[str, Any]) -> NoReturn:
-    """Is the child: runs the code, and ends as a Python process ends."""
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(wanted["folder"], name), os.O_WRONLY | os.O_CREAT), descriptor)
     os.environ.clear()

@@ -14,8 +14,6 @@ _BURST = 40
 
 
 class _Counted(asyncio.Protocol):
-    """A protocol that adds its connection to `opened` and greets the client."""
-
     def __init__(self, opened: list[asyncio.BaseTransport]) -> None:
         self._opened = opened
 
@@ -40,8 +38,6 @@ async def listening() -> AsyncIterator[socket.socket]:
 
 
 async def _connect(listening: socket.socket, count: int) -> None:
-    """Connects clients, waits until all are greeted, and closes them."""
-
     async def greeted() -> asyncio.StreamWriter:
         reader, writer = await asyncio.open_connection(*listening.getsockname())
         assert await reader.readline() == b"hello\n"
@@ -64,6 +60,26 @@ async def test_acceptor__burst_on_two_workers__both_get_some_and_none_is_lost(li
         worker.acceptor.close()
         for transport in worker.opened:
             transport.close()
+
+
+async def test_acceptor__burst_on_a_worker_with_many__does_not_wait_a_turn_of_the_loop_each(
+    listening: socket.socket,
+) -> None:
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(11)]
+    opened: list[asyncio.BaseTransport] = []
+    acceptor = Acceptor(listening, lambda: _Counted(opened), lambda: 40 + len(opened), max_connections=1000)
+
+    turns = 0
+    while len(opened) < len(clients):
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert turns < len(clients)
+    acceptor.close()
+    for transport in opened:
+        transport.close()
+    for client in clients:
+        client.close()
 
 
 async def test_acceptor__closed__refuses_and_ends_twice_without_harm(listening: socket.socket) -> None:

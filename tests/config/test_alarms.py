@@ -1,5 +1,3 @@
-"""Operators are notified once when an alarm begins and once when it ends."""
-
 from __future__ import annotations
 
 from config.monitor.alarms import Alarms

@@ -1,5 +1,3 @@
-"""What a process keeps of the memory that it has freed."""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,5 +1,3 @@
-"""The ASGI application under the servers that call it, other than uvicorn too."""
-
 from __future__ import annotations
 
 import asyncio
@@ -29,7 +27,6 @@ OTHER_PATHS = [
 
 
 async def denial(path: str, **scope: Any) -> tuple[int, dict[bytes, bytes], Any]:
-    """Returns the status, headers and body by which the handshake is denied, under a server that has the extension."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:

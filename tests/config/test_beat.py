@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from config.supervisor import beat
 from config.supervisor.beat import LeasedScheduler
-from core.fleet import lease
+from core.fleet import lease, schedule
 from core.fleet.tables import Lease, ScheduledRun
 
 # Beat closes connections, which would end the transaction of a test.
@@ -27,7 +27,7 @@ SCHEDULE = {"sweep": {"task": "test.sweep", "schedule": PERIOD}}
 
 
 class Clock:
-    """The seconds that beat believes to have passed, since what it waits for is not waited for here."""
+    """The seconds that beat believes to have passed; the test does not wait for them."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -37,11 +37,12 @@ class Clock:
 
 
 class Beat(LeasedScheduler):
-    """A scheduler that hands what it sends to `send` instead of a broker."""
-
-    def __init__(self, send: Callable[[str], None]) -> None:
+    def __init__(self, send: Callable[[str], None], work: Callable[[], None] | None = None) -> None:
         app = Celery("test", set_as_current=False)
         app.conf.beat_schedule = SCHEDULE
+        app.send_task = self.send_task  # type: ignore[assignment]  # what tasks are sent with
+        if work is not None:
+            app.task(name="test.sweep", shared=False)(work)
         self._to = send
         super().__init__(app)
 
@@ -180,3 +181,31 @@ def test_apply_entry__broker_refuses__said_once_and_the_task_runs_next_time(
     let_lease_end(clock)
     scheduler.tick_until_idle()
     assert "broker.recovered" in caplog.text
+
+
+def asking(answer: bool | Exception) -> Callable[[], None]:
+    def question() -> bool:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @schedule.sent_if(question)
+    def sweep() -> None:
+        raise NotImplementedError
+
+    return sweep
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_sent"),
+    [(False, False), (True, True), (RuntimeError("defect"), True), (OperationalError("away"), False)],
+)
+def test_tick__task_with_a_question__sent_unless_the_database_says_no_or_nothing(
+    clock: Clock, sent: list[str], answer: bool | Exception, is_sent: bool
+) -> None:
+    have_run(ago=PERIOD + 1)
+    scheduler = Beat(sent.append, asking(answer))
+
+    scheduler.tick_until_idle()
+
+    assert sent == ["test.sweep"] * is_sent

@@ -1,5 +1,3 @@
-"""The budgets of lines and of CPU: apps stay within them, and what exceeds one says what to do."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -9,6 +7,7 @@ import pytest
 
 from tests import budgets
 from tests.budgets import APPS, Used, count_lines, exceeded, known_seconds, taken_over, too_long, unit_of
+from tests.tables.cases import tabled
 
 
 @pytest.fixture
@@ -55,6 +54,17 @@ def test_exceeded__more_than_a_third_above__says_what_to_do(file: Path, seconds:
     assert all("gateway took" in line and "tests/budgets.toml" in line for line in said)
 
 
+def test_exceeded__all_units_dearer_alike__is_a_busy_machine_up_to_half_more(file: Path) -> None:
+    units = ("gateway", "console", "agent")
+    row = {"budget": 30, "cpu": 28, "wall": 40}
+    budgets.write(dict.fromkeys(units, row), {}, {})
+
+    assert exceeded(used(gateway=40.0, console=44.0, agent=50.0)) == []
+    (said,) = exceeded(used(gateway=40.0, console=44.0, agent=60.0))
+    assert "agent took" in said
+    assert len(exceeded(used(gateway=61.0, console=61.0, agent=61.0))) == 3
+
+
 def test_exceeded__new_unit__has_no_budget_yet(file: Path) -> None:
     assert exceeded(used(new=50.0)) and not exceeded(used(new=5.0))
     assert not exceeded(used(checks=100.0))
@@ -87,14 +97,6 @@ def test_write__then_read__gives_the_long_modules_back(file: Path) -> None:
     assert known_seconds() == {"tests/a.py": 9}
 
 
-@pytest.mark.parametrize(
-    ("module", "unit"),
-    [
-        ("tests/console/prices/test_page.py", "console"),
-        ("tests/gateway/limits/deep/test_a.py", "gateway/limits"),
-        ("tests/gateway/test_a.py", "gateway"),
-        ("tests/test_a.py", "tests"),
-    ],
-)
+@tabled
 def test_unit_of__module__is_its_folder_or_a_part_of_a_large_one(module: str, unit: str) -> None:
     assert unit_of(module) == unit

@@ -1,5 +1,3 @@
-"""What `make` installs outside the clone: made once for all clones, and removed when it takes too much room."""
-
 from __future__ import annotations
 
 import os
@@ -15,8 +13,6 @@ from tests.config.test_install import ROOT, Clone
 
 
 class CachedClone(Clone):
-    """A clone whose `make` keeps what it installs in `cache`."""
-
     def __init__(self, folder: Path, cache: Path) -> None:
         super().__init__(folder)
         self.cache = cache
@@ -35,7 +31,6 @@ class CachedClone(Clone):
         return started.returncode
 
     def tool(self, *command: str) -> int:
-        """Has a folder `tool` be made; by default each making adds a line to the file `made` beside the cache."""
         made = f"echo made >> {self.cache}.made; echo 1 > {{}}/program"
         return self.run("folder", "tool", "key", "--", *(command or ("sh", "-c", made)))
 
@@ -137,7 +132,6 @@ def test_root__cache_that_cannot_be_written__is_below_the_clone(clone: CachedClo
 
 @pytest.fixture(scope="module")
 def stocked_once(tmp_path_factory: pytest.TempPathFactory) -> CachedClone:
-    """A clone whose environment for development is in its cache; beside its folder is a copy of all."""
     folder = tmp_path_factory.mktemp("stocked") / "place"
     clone = CachedClone(folder / "clone", folder / "cache")
     assert clone.run("venv", "dev", ".venv") == 0
@@ -147,7 +141,6 @@ def stocked_once(tmp_path_factory: pytest.TempPathFactory) -> CachedClone:
 
 @pytest.fixture
 def stocked(stocked_once: CachedClone) -> CachedClone:
-    """The same clone and cache as they were when the environment was made. It takes seconds to make one."""
     folder = stocked_once.folder.parent
     shutil.rmtree(folder)
     shutil.copytree(folder.with_name("copy"), folder, symlinks=True)

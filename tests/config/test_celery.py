@@ -1,10 +1,9 @@
-"""What becomes of the runs of Celery's tasks."""
-
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from config.celery import app
 from core.processes import background_tasks
@@ -35,3 +34,9 @@ def test_task__keeps_failing__is_counted_and_an_alarm_until_it_succeeds(
     assert list(TASKS.alarms(TASKS.ask())) == []
     [counted] = [sample.value for metric in TASKS.metrics(TASKS.ask()) for sample in metric.samples]
     assert counted == 3
+
+
+def test_beat__sends_tasks_that_there_are() -> None:
+    app.loader.import_default_modules()
+    assert {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= set(app.tasks)
+    assert len(settings.CELERY_BEAT_SCHEDULE) <= 10

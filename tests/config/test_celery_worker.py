@@ -1,5 +1,3 @@
-"""Celery's worker with beat as a process of its own; tests/live has it beside a whole service."""
-
 from __future__ import annotations
 
 import os

@@ -20,13 +20,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 @pytest.fixture(autouse=True)
 def fit(db: None, settings: Settings) -> None:
-    """A host without any problem."""
     ensure_canary()
     settings.ALLOWED_HOSTS = ["gateway.example.com"]
 
 
 def check() -> tuple[bool, dict[str, Any]]:
-    """Returns whether the host is fit to serve, and its problems by check."""
     out = io.StringIO()
     try:
         call_command("check_deployment", json=True, stdout=out)

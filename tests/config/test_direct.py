@@ -1,5 +1,3 @@
-"""Requests that go from the parser to their endpoint, beside those that the ASGI application routes."""
-
 from __future__ import annotations
 
 import asyncio
@@ -14,6 +12,7 @@ from uvicorn.server import ServerState
 from config.web.protocol import BoundedProtocol
 from gateway.protocol.reply import RESPONSE_WRITER
 from tests.config.client import Client
+from tests.tables.cases import tabled
 
 PATH = "/api/gateway/v1/chat/completions"
 HEADERS = [(b"content-type", b"text/plain"), (b"content-length", b"2")]
@@ -22,8 +21,8 @@ Endpoint = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Served:
-    """A connection to an application with one direct endpoint. `seen` holds the scope of each request with the name of
-    the one that got it, `messages` what the requests have received."""
+    """A connection to an application with one direct endpoint. `seen` has each request's scope with the name of its
+    receiver, `messages` what the requests received."""
 
     def __init__(
         self, endpoint: Endpoint | None = None, *, root_path: str = "", concurrency: int | None = None
@@ -57,7 +56,6 @@ class Served:
         await self._endpoint(scope, receive, send)
 
     async def answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """Reads the whole body and answers it."""
         while not self.messages or self.messages[-1].get("more_body"):
             self.messages.append(await receive())
         self.messages[-1].setdefault("more_body", False)
@@ -65,7 +63,6 @@ class Served:
         await send({"type": "http.response.body", "body": b"ok"})
 
     async def request(self, *pieces: bytes) -> bytes:
-        """Sends the pieces one after the other; returns what the client got."""
         for piece in pieces:
             self.protocol.data_received(piece)
             await asyncio.sleep(0)
@@ -103,17 +100,7 @@ async def test_post__to_a_path_that_names_a_model__is_not_routed(target: str) ->
     assert (name, scope["path"]) == ("endpoint", target)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        post(method="GET"),
-        post(target=PATH + "?a=1"),
-        post(target="/api/gateway/v1/chat%2Fcompletions"),
-        post(target="/api/gateway/v1/models"),
-        post(version="1.0"),
-    ],
-    ids=["get", "query", "escaped", "other_path", "http_1_0"],
-)
+@tabled
 async def test_request__of_any_other_form__is_routed(request_: bytes) -> None:
     served = Served()
 

@@ -1,5 +1,3 @@
-"""What the monitor says of the file systems that the service fills."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

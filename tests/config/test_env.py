@@ -1,5 +1,3 @@
-"""Every reader accepts valid values, and refuses others by the variable's name without quoting the value."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from config import env
+from tests.tables.cases import tabled
 
 NAME = "SUITE_VARIABLE"
 
@@ -152,15 +151,7 @@ def test_variable__command__is_what_it_prints(monkeypatch: pytest.MonkeyPatch, t
     assert env.secret(NAME) == "two"
 
 
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        ("exit 3", "the command ended with exit code 3"),
-        ("no-such-program-here", "the command ended with exit code 127"),
-        ("true", "the command printed nothing"),
-        (r"printf '\377'", "expected the command to print UTF-8 text"),
-    ],
-)
+@tabled
 def test_variable__command_that_fails__is_named_without_what_it_printed(
     command: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

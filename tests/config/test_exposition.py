@@ -1,5 +1,3 @@
-"""The text for Prometheus stays small for any requests of clients, and shows the records that were shipped."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

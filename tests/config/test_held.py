@@ -1,5 +1,3 @@
-"""Requests that the web worker holds until their body is complete, and hands to their endpoint without a task."""
-
 from __future__ import annotations
 
 import asyncio
@@ -14,8 +12,6 @@ HEAD = b"content-type: text/plain\r\ncontent-length: 2\r\n\r\n"
 
 
 class Begins:
-    """An endpoint that holds what it begins to answer; with `declines`, it begins nothing."""
-
     begins = True
 
     def __init__(self, task: Endpoint, *, declines: bool = False) -> None:

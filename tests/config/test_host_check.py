@@ -1,5 +1,3 @@
-"""What `manage.py check_deployment` says of the disks of a host."""
-
 from __future__ import annotations
 
 import os

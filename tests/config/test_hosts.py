@@ -1,5 +1,3 @@
-"""What hosts report of themselves, and what the others make of it. tests/fleet kills a whole host."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -22,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Hosts:
-    """Hosts in one process: who asks is the one that HOST_NAME names."""
+    """Hosts in one process: the caller is the host that HOST_NAME names."""
 
     def __init__(self, settings: Settings, spool: Path) -> None:
         self._settings = settings
@@ -39,7 +37,6 @@ class Hosts:
         presence.subject().ask()
 
     def alarms(self, name: str, presence: Presence) -> dict[str, str]:
-        """Returns the texts of the alarms that a host raises, by kind and subject."""
         self._settings.HOST_NAME = name
         subject = presence.subject()
         raised = list(subject.alarms(subject.ask()))

@@ -1,5 +1,3 @@
-"""The files of the project import each other in one direction, imports for type checking included."""
-
 from __future__ import annotations
 
 import tomllib

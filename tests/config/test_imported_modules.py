@@ -1,5 +1,3 @@
-"""What `serve` has imported and opened when it forks its processes."""
-
 from __future__ import annotations
 
 import json

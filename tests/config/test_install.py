@@ -1,5 +1,3 @@
-"""The environment that `make` installs into: made anew where it cannot be used, kept where it can."""
-
 from __future__ import annotations
 
 import hashlib
@@ -19,8 +17,6 @@ SCRIPT = ROOT / "requirements" / "install.py"
 
 
 class Clone:
-    """A folder with the install script and locks that name one package, made here; the script runs with `python`."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.venv = folder / ".venv"
@@ -66,7 +62,6 @@ def clone(tmp_path: Path) -> Clone:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Path, str]:
-    """A clone into which the script has installed once, a copy of its folder, and what the script printed."""
     clone = Clone(tmp_path_factory.mktemp("made") / "a clone")
     first = clone.install()
     assert first.returncode == 0, first.stderr
@@ -77,8 +72,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, Path, str]:
 
 @pytest.fixture
 def installed(made: tuple[Clone, Path, str]) -> Clone:
-    """The clone as the script has left it. To make an environment takes seconds, and to copy one back does not; it
-    works at the path alone at which it was made."""
     clone, kept, _ = made
     for folder in (clone.folder, _moved(clone)):
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,7 +100,6 @@ def test_install__dev_after_base__base_is_there_already(installed: Clone) -> Non
 
 
 def damage(clone: Clone, kind: str) -> Clone:
-    """Breaks an environment that was installed; returns the clone that has it."""
     if kind == "without pip":
         # Debian without python3-venv leaves such a one.
         shutil.rmtree(clone.venv)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.live.service import ROOT
+from tests.tables.cases import tabled
 
 _SET_UP = "import django; django.setup(); import logging; logger = logging.getLogger('gateway.test');"
 
 
 def _run(code: str, folder: Path, **environment: str) -> list[dict[str, Any]]:
-    """Runs code with Django's settings; returns the lines of its standard error."""
     chosen = {"LOG_FORMAT": "json", "VAR_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -52,15 +52,7 @@ def test_json_log__logged_exception__is_one_line(tmp_path: Path) -> None:
     assert line["exception"].endswith("ZeroDivisionError: division by zero")
 
 
-@pytest.mark.parametrize(
-    ("code", "event"),
-    [
-        ("1 / 0", "process.failed"),
-        ("import threading; thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()",
-         "thread.failed"),
-        ("class Broken:\n    def __del__(self):\n        1 / 0\nBroken()", "error.unraisable"),
-    ],
-)  # fmt: skip
+@tabled
 @pytest.mark.parametrize("begin", ["import config\n", _SET_UP + "\n"])
 def test_json_log__uncaught_exception__is_one_line(code: str, event: str, begin: str, tmp_path: Path) -> None:
     (line,) = _run(begin + code, tmp_path)
@@ -70,16 +62,7 @@ def test_json_log__uncaught_exception__is_one_line(code: str, event: str, begin:
     assert line["exception"].endswith("ZeroDivisionError: division by zero")
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import sys; sys.stderr.write('left over\\nin two lines')",
-        "import sys; print('left over', file=sys.stderr)",
-        "import warnings; warnings.warn('left over', stacklevel=1)",
-        "import sys; sys.exit('left over')",
-        "import sys; sys.stderr.write('{left over}\\n')",
-    ],
-)
+@tabled
 def test_json_log__other_output__is_wrapped(code: str, tmp_path: Path) -> None:
     lines = _run(f"import config; {code}", tmp_path)
 

@@ -1,5 +1,3 @@
-"""One pytest that runs modules in several processes: what they report is what one process would have reported."""
-
 from __future__ import annotations
 
 import json

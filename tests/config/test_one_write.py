@@ -1,5 +1,3 @@
-"""The responses of a web worker, as the pieces in which they are written to the client's connection."""
-
 from __future__ import annotations
 
 import asyncio
@@ -18,8 +16,6 @@ _START = {"type": "http.response.start", "status": 200}
 
 
 async def written_for(messages: Iterable[dict[str, Any]], *, method: str = "GET") -> Client:
-    """Returns the client of an application that sends `messages` for every request, after one request."""
-
     async def application(scope: Any, receive: Any, send: Any) -> None:
         for message in messages:
             await send(message)

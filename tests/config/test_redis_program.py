@@ -1,5 +1,3 @@
-"""The choice of the Redis that `serve` starts: a program on PATH before the older one of the wheel."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,16 +5,10 @@ from pathlib import Path
 import pytest
 
 from config.supervisor.redis import find_executable
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("on_path", "chosen"),
-    [
-        (["redis-server"], "redis-server"),
-        (["valkey-server"], "valkey-server"),
-        (["redis-server", "valkey-server"], "redis-server"),
-    ],
-)
+@tabled
 def test_find_executable__servers_on_path__come_before_the_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: list[str], chosen: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""Reading secrets again while the service runs; tests/live sends SIGHUP to a whole one."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""How `make test` runs the suite: its verdict, and what runs beside the tests."""
-
 from __future__ import annotations
 
 import json

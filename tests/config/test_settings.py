@@ -1,6 +1,3 @@
-"""The settings as a fresh process reads them: the defaults of an empty environment, and the values that stop the
-start."""
-
 from __future__ import annotations
 
 import os
@@ -16,6 +13,7 @@ from cryptography.fernet import Fernet
 
 from config.settings.database import _postgresql
 from tests.config.fresh import Python, configured
+from tests.tables.cases import tabled
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -81,40 +79,7 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
     assert ran.stdout == made.stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PORT", "eighty"),
-        ("PORT", "65536"),
-        ("WEB_WORKERS", "0"),
-        ("DATABASE_URL", "mysql://localhost/x"),
-        ("DATABASE_POOL_SIZE", "1"),
-        ("REDIS_URL", "http://localhost"),
-        ("CLICKHOUSE_URL", "http://localhost:8123"),
-        ("PUBLIC_URL", "localhost"),
-        ("DEBUG", "perhaps"),
-        ("ENCRYPTION_KEYS", "too-short-a-key"),
-        ("HEARTBEAT_SECONDS", "nan"),
-        ("LOG_LEVEL", "chatty"),
-        ("UPSTREAM_TRANSPORT", "carrier pigeon"),
-        ("MANAGEMENT_BODY_BYTES", "1"),
-        ("HTTP_HEAD_BYTES", "1"),
-        ("HTTP_HEAD_SECONDS", "0"),
-        ("WEB_CONNECTIONS", "0"),
-        ("TRUSTED_PROXIES", "all"),
-        ("LOGIN_FAILURES", "0"),
-        ("HOST_NAME", "h" * 201),
-        ("SANDBOX", "maybe"),
-        ("DRAIN_SECONDS", "-1"),
-        ("PRESTOP_SECONDS", "-1"),
-        ("METRICS_PORT", "70001"),
-        ("OPERATOR_ALERT_WEBHOOK_URL", "ftp://alerts"),
-        ("CLICKHOUSE_MODE", "cluster: x"),
-        ("DATABASE_URL", "postgresql://user@h1:5432,h2:port/db"),
-        ("OIDC_PROVIDERS", "Company!"),
-        ("SECOND_FACTOR", "sometimes"),
-    ],
-)
+@tabled
 def test_settings__bad_value__start_refused_by_name(python: Python, tmp_path: Path, name: str, value: str) -> None:
     ran = python("", tmp_path, **{name: value})
     assert ran.returncode != 0
@@ -123,16 +88,7 @@ def test_settings__bad_value__start_refused_by_name(python: Python, tmp_path: Pa
     assert value.isdigit() or value not in last
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        ["manage.py", "serve"],
-        ["manage.py", "migrate_all"],
-        ["manage.py", "celery_worker"],
-        ["-m", "celery", "-A", "config", "worker"],
-        ["-m", "daphne", "config.asgi:application"],
-    ],
-)
+@tabled
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
@@ -173,15 +129,7 @@ def test_production__neither_tls_nor_plain_http_chosen__refuses_and_says_what_to
     assert "TRUSTED_PROXIES" in last and "INSECURE_HTTP=1" in last
 
 
-@pytest.mark.parametrize(
-    ("chosen", "printed"),
-    [
-        ({"TRUSTED_PROXIES": "1"}, "True True True True False"),
-        ({"INSECURE_HTTP": "1"}, "False False False False False"),
-        ({"TRUSTED_PROXIES": "2", "SANDBOX": "1"}, "True True True True True"),
-        ({"INSECURE_HTTP": "1", "SANDBOX": ""}, "False False False False False"),
-    ],
-)
+@tabled
 def test_production__one_chosen__cookies_and_headers_follow(
     python: Python, tmp_path: Path, chosen: dict[str, str], printed: str
 ) -> None:
@@ -189,16 +137,7 @@ def test_production__one_chosen__cookies_and_headers_follow(
     assert ran.stdout.strip() == printed, ran.stderr
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        (
-            "postgresql://ada:p%40ss@db.example:5433/hub?sslmode=require",
-            {"NAME": "hub", "USER": "ada", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"},
-        ),
-        ("postgres://ada@/hub?host=/run/pg", {"NAME": "hub", "HOST": "/run/pg", "PORT": "", "PASSWORD": ""}),
-    ],
-)
+@tabled
 def test_database_url__parts__where_django_wants_them(url: str, expected: dict[str, Any]) -> None:
     read = _postgresql(url)
     assert {name: read[name] for name in expected} == expected
@@ -221,19 +160,7 @@ def test_database_url__nothing_said_of_the_servers__one_that_takes_writes() -> N
     assert _postgresql("postgresql://u@h/name")["OPTIONS"]["target_session_attrs"] == "read-write"
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("postgresql://u:private@h/db?target_session_attrs=any", "read-write or primary"),
-        ("postgresql://u:private@h/db?ssl=1", "libpq has no option ssl"),
-        ("postgresql://u:private@h:65536/db", "a port is a number"),
-        ("postgresql://u:private@/db?host=h1,h2&port=1,2,3", "2 hosts and 3 ports"),
-        ("postgresql://u:private@h1,h2", "the name of the database is missing"),
-        ("postgresql://u:%ZZprivate@h/db", "expected"),
-        ("host=h password=private dbname=db", "expected sqlite:/path or postgresql://"),
-        ("sqlite:file:memorydb_default?mode=memory&cache=shared", "expected sqlite:/path"),
-    ],
-)
+@tabled
 def test_database_url__cannot_be_meant__refused_with_the_reason_and_without_the_password(
     python: Python, tmp_path: Path, url: str, problem: str
 ) -> None:

@@ -82,7 +82,7 @@ _OWN = {"_transport"}
 
 
 def defined_by(cls: type[Any]) -> set[str]:
-    """Returns the methods of a class of uvicorn, and the attributes that it sets on its objects."""
+    """Includes the attributes that the class sets on its objects."""
     nodes = ast.walk(ast.parse(inspect.getsource(cls)))
     set_on_self = {
         node.attr
@@ -93,7 +93,6 @@ def defined_by(cls: type[Any]) -> set[str]:
 
 
 def used_names() -> set[str]:
-    """Returns the names of all attributes and functions in `config/web`."""
     trees = [ast.parse(path.read_text()) for path in Path(config.web.protocol.__file__).parent.glob("*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}

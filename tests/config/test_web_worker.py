@@ -1,5 +1,3 @@
-"""The server of a web worker, beyond what `tests/live` sees of it from outside."""
-
 from __future__ import annotations
 
 import asyncio
@@ -13,8 +11,8 @@ from config.supervisor.web_worker import _Server
 from config.web.protocol import BoundedProtocol
 
 
-async def test_draining__a_second_later__still_sends_clients_elsewhere() -> None:
-    """uvicorn makes the headers of every answer anew once a second, at each tenth tick."""
+async def test_draining__headers_made_anew__still_sends_clients_elsewhere() -> None:
+    """uvicorn makes the headers of every answer at each tenth tick, of which there is one here, at the start."""
     config = uvicorn.Config("config.asgi:application", http=BoundedProtocol, ws="none", log_config=None)
     config.load()
     with socket.socket() as listening:

@@ -1,5 +1,3 @@
-"""A project, people with roles in it, a prompt, and what a page shows."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,7 +25,6 @@ def administrator(project: Project) -> Client:
 
 @pytest.fixture(autouse=True)
 def store_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the first byte of a page wait for the store however busy the machine is."""
     monkeypatch.setattr(panels, "FIRST_BYTE_SECONDS", TIMEOUT_SECONDS)
 
 
@@ -45,7 +42,6 @@ def editor(client: Client, project: Project) -> Client:
 
 @pytest.fixture
 def config(project: Project) -> PromptConfig:
-    """A prompt with two versions, the first of them active."""
     config = make_config(project, "support")
     make_version(config, "Help {{ user }} kindly.", variables=[{"name": "user", "required": True}])
     make_version(config, "Help {{ user }} quickly.", variables=[{"name": "user"}], commit_message="Be quick")
@@ -60,7 +56,6 @@ def signed_in(project: Project, role: Role) -> Client:
 
 
 def shown(client: Client, project: Project, path: str, **query: Any) -> str:
-    """Returns the text of a page, which has to be there."""
     return text_of(client.get(path, {"project": str(project.pk), **query}))
 
 

@@ -1,4 +1,4 @@
-"""Pages as they are sent, with their entities; `tests.console.conftest` has their texts."""
+"""Pages with their entities; `tests.console.conftest` has their texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from core.models import Project
 
 
 def text_of(answer: Any) -> str:
-    """Returns the text of a page with all of its panels, which has to be there."""
     assert answer.status_code == 200, answer
     return b"".join(answer.streaming_content).decode() if answer.streaming else answer.content.decode()
 

@@ -1,5 +1,3 @@
-"""Without ClickHouse the pages of limits and guardrails have their frame, a message, and their forms."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The tables of the admin: which may be written there, and the page that makes every other change."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -88,7 +86,6 @@ def _tables() -> dict[str, RightsAdmin]:
 
 
 def _written(table: RightsAdmin, request: Any) -> set[str]:
-    """Returns what the table's pages let the person of the request write."""
     found = {
         name for name in table.get_actions(request) if name != "delete_selected" or table.has_delete_permission(request)
     }

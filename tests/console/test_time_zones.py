@@ -1,5 +1,3 @@
-"""The figures of each page for one day in two time zones: those of the API for that day's bounds."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,7 +33,6 @@ Figures = Callable[[Ask], list[str]]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A project with requests at HOURS of DAY, each with a cost and a user of its own; every second one failed."""
     made = make_project()
     (tmp_path / "spool").mkdir()
     store(
@@ -123,7 +120,6 @@ def _asking(api: APIClient, bounds: tuple[datetime, datetime]) -> Ask:
 
 
 def _text(client: Client, path: str, project: Project, zone: str) -> str:
-    """Returns the page of DAY for a reader who has chosen the zone."""
     day = DAY.date().isoformat()
     query = {"project": str(project.pk), "range": "custom", "start": day, "end": day}
     client.get(path, {**query, "tz": zone})

@@ -12,7 +12,6 @@ from tests.factories.core import make_key
 
 @pytest.fixture
 def headers(project: Project) -> dict[str, str]:
-    """The headers of a management call with a key of the project."""
     return headers_for(project, make_key(project, ["manage"])[1])
 
 
@@ -23,8 +22,6 @@ def api() -> APIClient:
 
 @pytest.fixture
 def as_staff(api: APIClient, django_user_model: Any) -> Callable[..., APIClient]:
-    """A client with a superuser's session, with CSRF enforced as for a browser."""
-
     def sign_in(*, is_staff: bool = True) -> APIClient:
         user = django_user_model.objects.create_user(
             username="ada", password="long enough", is_staff=is_staff, is_superuser=is_staff

@@ -1,5 +1,3 @@
-"""Django's own lists and forms in the frame of the operators' pages."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Authentication of the management API over HTTP."""
-
 from __future__ import annotations
 
 import math

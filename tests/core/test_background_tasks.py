@@ -1,5 +1,3 @@
-"""Background work goes on after any failure, and none of it is started by other means unless somebody waits for it."""
-
 from __future__ import annotations
 
 import asyncio
@@ -61,6 +59,8 @@ OTHERWISE = {
     "gateway/http/readyz.py": 1,
     # It is shielded from the end of its request, which waits for it.
     "gateway/batches/results.py": 1,
+    # It is awaited, but for a start that fails.
+    "config/supervisor/preparation.py": 1,
     # `watch` is told of one in the next lines, and the other is awaited.
     "config/supervisor/renewal.py": 2,
     # `watch` is told of them in the next lines.

@@ -1,9 +1,7 @@
-"""`manage.py bootstrap` and `create_api_key`."""
-
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from core.keys.services import find_key, hash_key
 from core.models import ApiKey, Project
 from core.signals import project_created
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -129,14 +128,7 @@ def test_create_api_key__no_scope__is_refused_for_nothing_is_granted_unasked() -
     assert not ApiKey.objects.filter(name="ci").exists()
 
 
-@pytest.mark.parametrize(
-    ("raw", "until"),
-    [
-        ("2999-01-02", datetime(2999, 1, 2, tzinfo=UTC)),
-        ("2999-01-02T03:04", datetime(2999, 1, 2, 3, 4, tzinfo=UTC)),
-        ("2999-01-02T03:04:05+01:00", datetime(2999, 1, 2, 2, 4, 5, tzinfo=UTC)),
-    ],
-)
+@tabled
 def test_create_api_key__expires__read_as_utc(raw: str, until: datetime) -> None:
     make_project("shop")
     command = ["create_api_key", "--project", "shop", "--name", "ci", "--scope", "gateway", "--scope", "manage"]
@@ -148,17 +140,7 @@ def test_create_api_key__expires__read_as_utc(raw: str, until: datetime) -> None
     assert record.expires_at == until
 
 
-@pytest.mark.parametrize(
-    ("extra", "complaint"),
-    [
-        (["--project", "nobody", "--scope", "gateway"], "no project"),
-        (["--project", "shop", "--scope", "root"], "invalid choice"),
-        (["--project", "shop"], "--scope"),
-        (["--project", "shop", "--scope", "gateway", "--expires", "soon"], "ISO 8601"),
-        (["--project", "shop", "--scope", "gateway", "--expires", "2999-02-31"], "ISO 8601"),
-        (["--project", "shop", "--scope", "gateway", "--expires", "2020-01-01"], "future"),
-    ],
-)
+@tabled
 def test_create_api_key__bad_argument__clear_line(extra: list[str], complaint: str) -> None:
     make_project("shop")
     with pytest.raises(CommandError, match=complaint):

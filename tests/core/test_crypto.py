@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from core.encryption.fernet import UndecryptableError, decrypt, encrypt, rotate
+from core.encryption.fernet import UndecryptableSecretError, decrypt, encrypt, rotate
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
@@ -37,7 +37,7 @@ def test_rotate__then_old_key_removed__still_readable(settings: Settings) -> Non
     settings.ENCRYPTION_KEYS = [NEW]
 
     assert decrypt(rotated) == "sk-secret"
-    with pytest.raises(UndecryptableError):
+    with pytest.raises(UndecryptableSecretError):
         decrypt(token)
 
 
@@ -49,6 +49,6 @@ def test_rotate__twice__readable(settings: Settings) -> None:
 @pytest.mark.parametrize("token", ["", "nonsense", "gAAAAA==", "ü"])
 def test_decrypt__damaged__says_nothing_about_it(token: str) -> None:
     for read in (decrypt, rotate):
-        with pytest.raises(UndecryptableError) as caught:
+        with pytest.raises(UndecryptableSecretError) as caught:
             read(token)
         assert token == "" or token not in caught.value.message

@@ -1,5 +1,3 @@
-"""A SQLite file that another holds locked, behind Django's whole stack: pages and API answer with Retry-After."""
-
 from __future__ import annotations
 
 import sqlite3

@@ -1,5 +1,3 @@
-"""Every failure leaves in the one envelope, over HTTP where it can be provoked there."""
-
 from __future__ import annotations
 
 import errno

@@ -12,8 +12,6 @@ pytestmark = pytest.mark.django_db
 
 
 class ShownKeys:
-    """Collects the keys that were shown; `readable` is false where nobody can read the terminal."""
-
     def __init__(self, *, readable: bool = True) -> None:
         self.keys: list[BootstrappedProject] = []
         self._readable = readable

@@ -1,5 +1,3 @@
-"""The names by which the service may be called."""
-
 from __future__ import annotations
 
 import logging

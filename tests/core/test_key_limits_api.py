@@ -1,5 +1,3 @@
-"""Limits, patterns, metadata and rotation of keys over HTTP."""
-
 from __future__ import annotations
 
 from datetime import timedelta

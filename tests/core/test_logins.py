@@ -1,5 +1,3 @@
-"""Logins that fail too often are locked out."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -14,6 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from core.http.logins import client_address
+from tests.tables.cases import tabled
 
 _PATH = "/admin/login/?next=/admin/"
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
@@ -92,17 +91,7 @@ def test_login__database_locked__is_503_and_says_when(ada: User) -> None:
     assert "The database is not available" in answer.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("proxies", "forwarded", "address"),
-    [
-        (0, "203.0.113.9", "192.0.2.1"),
-        (1, "203.0.113.9", "203.0.113.9"),
-        (1, "198.51.100.1, 203.0.113.9", "203.0.113.9"),
-        (2, "198.51.100.1, 203.0.113.9, 10.0.0.1", "203.0.113.9"),
-        (2, "203.0.113.9", "192.0.2.1"),
-        (1, "", "192.0.2.1"),
-    ],
-)
+@tabled
 def test_address__behind_proxies__is_what_the_outermost_of_ours_saw(
     settings: Settings, proxies: int, forwarded: str, address: str
 ) -> None:

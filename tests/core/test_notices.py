@@ -1,5 +1,3 @@
-"""Notices between processes of a host: a reader sees a whole message or none, and knows whether its writer lives."""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,5 +1,3 @@
-"""Pages outside of the admin: the start page and those of failures, for people and for programs."""
-
 from __future__ import annotations
 
 from unittest.mock import patch

@@ -10,6 +10,7 @@ from core.errors import ValidationError
 from core.models import Project
 from core.wire.pagination import MAXIMUM_OFFSET, Page, page_response, parse_page
 from tests.factories.core import make_key
+from tests.tables.cases import tabled
 
 PATH = "/api/llm/keys"
 
@@ -18,16 +19,7 @@ def request(query: str) -> Request:
     return Request(APIRequestFactory().get(f"/rows?{query}"))
 
 
-@pytest.mark.parametrize(
-    ("query", "page"),
-    [
-        ("", Page(20, 0)),
-        ("limit=1", Page(1, 0)),
-        ("limit=1000&offset=5", Page(1000, 5)),
-        (f"offset={MAXIMUM_OFFSET}", Page(20, MAXIMUM_OFFSET)),
-        ("limit=007", Page(7, 0)),
-    ],
-)
+@tabled
 def test_parse_page__in_range__unchanged(query: str, page: Page) -> None:
     assert parse_page(request(query)) == page
 

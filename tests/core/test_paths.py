@@ -1,5 +1,3 @@
-"""An encoded slash inside a client's id differs from a slash between two parts of a path."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +14,6 @@ IDS = ("a/feedback", "x/requests", "a/b", "/", "//", "feedback", "%", "%2F", "a%
 
 
 def request_with_raw_path(raw: str, variable: str, raw_path: str) -> HttpRequest:
-    """A request from a server that passes the undecoded path in `variable`."""
     request: Any = RequestFactory().get(raw)
     assert request.path_info == unquote(raw)
     if variable == "scope":

@@ -1,5 +1,3 @@
-"""A connection whose server stops taking writes, as one behind a pooler or an address does after a failover."""
-
 from __future__ import annotations
 
 import pytest

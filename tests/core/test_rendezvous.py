@@ -1,5 +1,3 @@
-"""Weighted rendezvous hashing: shares by weight, and choices that stay."""
-
 from __future__ import annotations
 
 from collections import Counter

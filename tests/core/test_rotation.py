@@ -30,7 +30,6 @@ EXTRA = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": "wJalrXUtnFEMI"}
 
 @pytest.fixture
 def project(db: None, settings: Settings) -> Project:
-    """A project with two integrations and a webhook's secret under the key OLD; the key NEW is now in front."""
     settings.ENCRYPTION_KEYS = [OLD]
     made = make_project()
     add_integration(project_id=made.pk, provider="openai", change=IntegrationChange(secret="sk-under-the-old-key"))

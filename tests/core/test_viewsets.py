@@ -1,21 +1,13 @@
-"""The answers of a ViewSet's paths to HTTP methods that are not actions: 405 with Allow, HEAD, OPTIONS."""
-
 from __future__ import annotations
 
-import pytest
 from rest_framework.test import APIClient
+
+from tests.tables.cases import tabled
 
 KEYS = "/api/llm/keys"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("PUT", KEYS, "GET, POST, HEAD, OPTIONS"),
-        ("POST", f"{KEYS}/1", "GET, PATCH, DELETE, HEAD, OPTIONS"),
-        ("GET", f"{KEYS}/1/rotate", "POST, OPTIONS"),
-    ],
-)
+@tabled
 def test_method__that_no_action_serves__answers_405_with_those_that_are_there(
     api: APIClient, headers: dict[str, str], method: str, path: str, allowed: str
 ) -> None:

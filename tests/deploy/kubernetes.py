@@ -1,7 +1,6 @@
-"""What `kubectl kustomize` makes of an overlay, as far as the overlays here go: resources, images, namespace, patches.
+"""What `kubectl kustomize` makes of an overlay, as far as ours go: resources, images, namespace, patches.
 
-Kustomize is a program of Go that no package index has; an overlay that uses more of it is refused, so that nothing is
-left unchecked.
+No package index has Kustomize. An overlay that uses more is refused, so that nothing stays unchecked.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ Resource = dict[str, Any]
 
 
 def build(folder: Path) -> list[Resource]:
-    """Returns the resources of a folder with a `kustomization.yaml`. Fails for what this does not know."""
     (kustomization,) = _documents((folder / "kustomization.yaml").read_text(encoding="utf-8"))
     assert kustomization.keys() <= _KNOWN, f"{folder.name} uses {kustomization.keys() - _KNOWN}"
     resources = [made for name in kustomization["resources"] for made in _resources(folder / name)]
@@ -43,7 +41,6 @@ def one(resources: list[Resource], kind: str, name: str) -> Resource:
 
 
 def pod(resource: Resource) -> dict[str, Any]:
-    """Returns the specification of the pods that a resource makes; empty where it makes none."""
     specification: dict[str, Any] = resource.get("spec", {}).get("template", {}).get("spec", {})
     return specification
 
@@ -75,7 +72,7 @@ def _rename(container: dict[str, Any], images: list[dict[str, str]]) -> None:
 
 
 class StrictLoader(yaml.SafeLoader):
-    """Refuses keys that stand twice in a mapping, as Kubernetes' strict decoding does."""
+    """Refuses repeated keys of a mapping, as Kubernetes' strict decoding does."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]

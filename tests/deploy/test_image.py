@@ -1,5 +1,3 @@
-"""The image for hosts with servers of their own: how large its packages are, and the list of them."""
-
 from __future__ import annotations
 
 import json
@@ -23,7 +21,6 @@ def _pinned(part: str) -> dict[str, str]:
 
 
 def _bytes(name: str) -> int:
-    """Returns the size of a package that is installed here; 0 for one that only other systems need."""
     try:
         files = metadata.distribution(name).files or []
     except metadata.PackageNotFoundError:
@@ -47,7 +44,6 @@ _OF_SERVE = {"celery_worker", "web_worker", "ship_records", "httptools_impl"}
 
 
 def _precompile(folder: Path, *words: str, **variables: str) -> str:
-    """Runs what the image runs to compile; returns what it prints."""
     commands = re.findall(r"^RUN VAR_DIR=\S+ (\w+)=(\S+) python -m (\S+) && rm -rf \S+$", _DOCKERFILE, re.MULTILINE)
     assert len(commands) == 2 and len(set(commands)) == 1
     name, value, module = commands[0]

@@ -1,5 +1,3 @@
-"""The manifests are valid, and say of the product what the code says."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The samples of proxies: what they say of paths, ports and times is what the code does."""
-
 from __future__ import annotations
 
 import re
@@ -9,6 +7,7 @@ import pytest
 from django.conf import settings
 
 from tests.live.service import ROOT
+from tests.tables.cases import tabled
 
 FOLDER = ROOT / "deploy" / "proxies"
 NAMES = ("haproxy.cfg", "nginx.conf", "Caddyfile")
@@ -18,7 +17,6 @@ _DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
 def _text(name: str) -> str:
-    """Returns a sample without its comments."""
     return re.sub(r"^\s*#.*\n", "", (FOLDER / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
@@ -40,28 +38,12 @@ def test_sample__hosts__are_three_on_the_usual_port(name: str) -> None:
     assert f"EXPOSE {''.join(hosts)}\n" in _DOCKERFILE
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern"),
-    [
-        ("haproxy.cfg", r"timeout server (\d+)s"),
-        ("haproxy.cfg", r"timeout client (\d+)s"),
-        ("nginx.conf", r"proxy_read_timeout (\d+)s;"),
-        ("Caddyfile", r"read_timeout (\d+)s"),
-        ("Caddyfile", r"response_header_timeout (\d+)s"),
-    ],
-)
+@tabled
 def test_sample__patience__is_longer_than_that_of_the_gateway_with_providers(name: str, pattern: str) -> None:
     assert _seconds(_text(name), pattern) > settings.UPSTREAM_TOTAL_SECONDS
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern"),
-    [
-        ("haproxy.cfg", r"pool-purge-delay (\d+)s"),
-        ("nginx.conf", r"keepalive_timeout (\d+)s;"),
-        ("Caddyfile", r"keepalive (\d+)s"),
-    ],
-)
+@tabled
 def test_sample__kept_connections__are_closed_by_the_proxy_first(name: str, pattern: str) -> None:
     assert _seconds(_text(name), pattern) < _seconds(_WORKER, r"timeout_keep_alive=(\d+)")
 

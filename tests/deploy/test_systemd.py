@@ -1,5 +1,3 @@
-"""The units of systemd say of commands, folders and times what the code does."""
-
 from __future__ import annotations
 
 import re

@@ -27,14 +27,11 @@ _MORE = "…"
 
 @dataclass(frozen=True)
 class Example:
-    """A command of a page with the answer that the page shows; `kind` is json, http, text, or empty for any answer."""
-
     command: str
     kind: str
     answer: str
 
     def run(self, variables: Mapping[str, str]) -> str:
-        """Returns the standard output of the command in a shell that has these variables."""
         shell = subprocess.run(
             ["/bin/sh", "-c", _SHELL + self.command],
             env={"PATH": os.environ["PATH"], **variables},
@@ -45,7 +42,6 @@ class Example:
         return shell.stdout if shell.returncode == 0 else shell.stderr
 
     def matches(self, output: str) -> bool:
-        """Returns whether the output is the answer that the page shows."""
         if self.kind == "json":
             return _is_like(_decoded(output), json.loads(self.answer))
         if self.kind == "http":
@@ -58,7 +54,6 @@ def examples_of(page: Path) -> list[Example]:
 
 
 def pages() -> list[Path]:
-    """Returns the pages of `docs/` that have examples."""
     return [page for page in sorted((ROOT / "docs").glob("*.md")) if examples_of(page)]
 
 
@@ -72,7 +67,6 @@ def _is_like_response(output: str, answer: str) -> bool:
 
 
 def _response(text: str) -> tuple[str, dict[str, str], str]:
-    """Returns the status, the headers by name and the body of a response; interim responses before it are skipped."""
     head, _, body = text.replace("\r\n", "\n").partition("\n\n")
     if head.startswith("HTTP/1.1 100"):
         return _response(body)

@@ -1,5 +1,3 @@
-"""The references that documents and source files make: links, anchors of headings, paths and dotted module names."""
-
 from __future__ import annotations
 
 import re
@@ -34,36 +32,32 @@ _MODULE = re.compile(rf"`((?:{'|'.join((*APPS, 'tests', 'benchmarks'))})(?:\.\w+
 
 
 def links(document: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the target file and the anchor, which may be empty, of each relative link of a document."""
     for target in _LINK.findall(_FENCE.sub("", document.read_text(encoding="utf-8"))):
         file, _, anchor = target.partition("#")
         yield (document.parent / file).resolve() if file else document, anchor
 
 
 def citations(source: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the page and the anchor, which may be empty, of each `docs/<page>.md` that a file names."""
     for citation in _CITATION.findall(source.read_text(encoding="utf-8")):
         file, _, anchor = citation.partition("#")
         yield ROOT / file, anchor
 
 
 def cites_absent_document(source: Path) -> bool:
-    """Returns whether a file cites the design or the specification, which are not in the repository."""
+    """The design and the specification are not in the repository."""
     return _ABSENT.search(source.read_text(encoding="utf-8")) is not None
 
 
 def paths(document: Path) -> list[str]:
-    """Returns the paths of the repository that a document names in backticks."""
     return _PATH.findall(_FENCE.sub("", document.read_text(encoding="utf-8")))
 
 
 def modules(document: Path) -> list[str]:
-    """Returns the dotted names of modules, or of what modules define, that a document names in backticks."""
     return _MODULE.findall(_FENCE.sub("", document.read_text(encoding="utf-8")))
 
 
 def anchors(document: Path) -> set[str]:
-    """Returns the anchors of a document's headings, as GitHub and most renderers make them."""
+    """Makes anchors as GitHub and most renderers do."""
     counts: Counter[str] = Counter()
     found = set()
     for heading in _HEADING.findall(_FENCE.sub("", document.read_text(encoding="utf-8"))):
@@ -74,7 +68,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def is_defined(name: str) -> bool:
-    """Returns whether a dotted name is a package, a module, a name in a module, or a string in one, as of a task."""
+    """Accepts a package, a module, a name in a module, or a string in one, as of a task."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         place = ROOT.joinpath(*parts[:length])

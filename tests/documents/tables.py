@@ -1,12 +1,9 @@
-"""The message of a test whose table of a document differs from the code: the rows to put in and to take out."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
 def differences(page: str, found: Sequence[str], expected: Sequence[str]) -> str:
-    """Returns the message for the rows `found` of a table in `page` where `expected` should be, in their order."""
     parts = [f"the table of {page} is not current"]
     parts += [
         f"put in, behind {expected[place - 1].split(' | ')[0] if place else 'the head'}:\n{line}"

@@ -1,5 +1,3 @@
-"""Every error code, guardrail and endpoint of analytics is named in the page on it."""
-
 from __future__ import annotations
 
 import ast
@@ -16,7 +14,6 @@ _TREE = re.compile("[├└]── ")
 
 
 def _modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yields the name and the syntax of every Python file of the apps."""
     for source in SOURCES:
         name = source.relative_to(ROOT)
         if name.parts[0] in APPS and source.suffix == ".py":
@@ -24,7 +21,6 @@ def _modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def _declared(module: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yields the name and the code of every class of errors in a file that declares a code of its own."""
     for node in module.body:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
             for line in node.body:
@@ -37,7 +33,6 @@ def _declared(module: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _given(module: ast.Module) -> Iterator[str]:
-    """Yields every `code="…"` with which a file makes an error of an app's `errors.py`."""
     errors = {
         name.asname or name.name
         for node in ast.walk(module)

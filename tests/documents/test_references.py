@@ -1,5 +1,3 @@
-"""Every page, anchor, path and module that the documents, docstrings and comments name exists."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -21,7 +19,6 @@ from tests.documents.references import (
 
 
 def broken(references: list[tuple[Path, str]]) -> list[str]:
-    """Returns the references whose file is missing, or whose anchor no heading of the file has."""
     return [
         f"{file.relative_to(ROOT)}#{anchor}"
         for file, anchor in references

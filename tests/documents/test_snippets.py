@@ -1,5 +1,3 @@
-"""The snippets in Python of the page for applications are whole: they import all that they name."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""The product and its clients have one version, which `config/version.py` says."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Request records in the form in which the gateway writes them."""
-
 from __future__ import annotations
 
 import time
@@ -20,14 +18,13 @@ _latest = 0
 
 
 def uuid7(microseconds: int) -> str:
-    """A UUID that sorts by time, as the gateway's request ids do (RFC 9562, 5.7)."""
+    """Sorts by time, as the gateway's request ids do (RFC 9562, 5.7)."""
     bits = (microseconds // 1000 & (1 << 48) - 1) << 80 | 7 << 76 | 2 << 62 | uuid4().int & (1 << 62) - 1
     return str(UUID(int=bits))
 
 
 def _now() -> int:
-    """Returns the time in microseconds, later with every call and never in the future: a range that ends now includes
-    it."""
+    """Returns microseconds, later with every call and never in the future: a range that ends now includes them."""
     global _latest
     _latest = max(_latest + 1, time.time_ns() // 1000)
     return _latest
@@ -57,19 +54,16 @@ def make_entry(request: bytes = b"", response: bytes = b"", **values: Any) -> Sp
 
 
 def ingested(entry: SpoolEntry) -> dict[str, Any]:
-    """Returns the row of `ingest` that the shipper makes of an entry."""
     frame = Frame(0, 0, encode_meta(entry.record), entry.request, entry.response)
     (row,) = rows_of(to_columns([frame]))
     return dict(zip(INGESTED, row, strict=True))
 
 
 def rows_of(columns: Columns) -> list[tuple[Any, ...]]:
-    """Returns the rows of a batch, with the columns that it leaves out."""
     return list(zip(*(values_of(columns, name) for name in INGESTED), strict=True))
 
 
 def store(directory: Path, *entries: SpoolEntry) -> None:
-    """Stores records in ClickHouse through the spool and the shipper."""
     writer = SpoolWriter(directory)
     for entry in entries:
         writer.append(entry)
@@ -80,7 +74,6 @@ def store(directory: Path, *entries: SpoolEntry) -> None:
 
 
 def store_as_of_then(directory: Path, *entries: SpoolEntry) -> None:
-    """Stores records as if each had arrived when its request ended, and not now."""
     store(directory, *entries)
     change = "recorded_at = addMilliseconds(ts, latency_ms) WHERE request_id IN {ids:Array(UUID)}"
     ids = [entry.record.request_id for entry in entries]

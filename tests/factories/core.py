@@ -1,5 +1,3 @@
-"""Projects, keys and members for tests."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -30,7 +28,7 @@ def make_key(
     expires_at: datetime | None = None,
     revoked_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A key of the project and its plain text. Unlike `issue_key` it takes an expiry in the past."""
+    """Unlike `issue_key` it takes an expiry in the past."""
     row, key = issue_key(project, name=name, scopes=scopes)
     if expires_at is not None or revoked_at is not None:
         row.expires_at, row.revoked_at = expires_at, revoked_at
@@ -40,7 +38,6 @@ def make_key(
 
 
 def make_staff(role: Role | None = None, *projects: Project, name: str | None = None) -> User:
-    """Makes an account that may sign in to the admin, with the role in each of the projects."""
     user = User.objects.create_user(name or f"person-{next(_serial)}", is_staff=True)
     if role is not None:
         Membership.objects.bulk_create(Membership(project=project, user=user, role=role) for project in projects)
@@ -48,9 +45,9 @@ def make_staff(role: Role | None = None, *projects: Project, name: str | None = 
 
 
 def client_of(project: Project, named: Project | None = None, **key: Any) -> APIClient:
-    """Returns a client with a new key of `project`, made by `make_key`, that names `named` or else the same project.
+    """The client names `named`, by default `project`.
 
-    A defect of the server is a 500 to this client, as it is to others, and not an exception of the test.
+    A defect of the server is a 500 to it, not an exception of the test.
     """
     headers = {"HTTP_AUTHORIZATION": f"Bearer {make_key(project, **key)[1]}"}
     client = APIClient(raise_request_exception=False)

@@ -1,5 +1,3 @@
-"""Dashboards with charts."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,3 @@
-"""Data sets, made without the store."""
-
 from __future__ import annotations
 
 from itertools import count
@@ -18,7 +16,6 @@ def item_body(text: str = "What is the capital of France?", **values: Any) -> di
 
 
 def make_dataset(project: Project, *, items: int = 3, about: str = "", **values: Any) -> Dataset:
-    """Makes a data set with items that were written by hand."""
     given = {"name": f"set-{next(_serial)}", **values}
     dataset = create_dataset(project_id=project.pk, actor="user:maker", **given)
     if items:

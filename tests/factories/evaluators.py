@@ -1,5 +1,3 @@
-"""Evaluators that are ready to use."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +9,6 @@ from core.models import Project
 
 
 def make_evaluator(project: Project, kind: str = "contains", name: str = "", **definition: Any) -> Evaluator:
-    """Returns an active evaluator, which looks for a word unless it is said otherwise."""
     return create_evaluator(
         project_id=project.pk,
         name=name or f"{kind}-{uuid4().hex[:8]}",

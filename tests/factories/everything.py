@@ -1,5 +1,3 @@
-"""A row of each table of the admin."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -30,7 +28,6 @@ _NOVEMBER = "2026-11-01T00:00:00Z"
 
 
 def one_of_everything(project: Project) -> dict[str, Any]:
-    """Returns a row of each table of the admin, by `app_model`; existing rows are used."""
     return {
         **_of_core(project),
         **_of_integrations(project),
@@ -135,7 +132,6 @@ def _of_gateway(project: Project) -> dict[str, Any]:
 
 
 def _add_alert(project: Project) -> None:
-    """Adds an alert that fires, its channel and its history; there is no table of them in the admin."""
     channel, _ = AlertChannel.objects.get_or_create(
         project=project, name="On call", defaults={"kind": "email", "emails": ["ann@example.com"]}
     )

@@ -1,5 +1,3 @@
-"""Experiments as they are once they have ended, for the gates of rollouts."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,8 +18,8 @@ def make_verdict(
     settings: tuple[dict[str, Any], dict[str, Any]] = ({}, {}),
     **values: Any,
 ) -> Experiment:
-    """Stores an experiment over the present version of the data set, with this verdict on the version `after`.
-    `settings` are those of the two candidates."""
+    """Stores an experiment over the data set's present version, with this verdict on `after`. `settings` are those of
+    the two candidates."""
     versions = (before, after)
     given = [NewCandidate(version_id=one.pk, **own) for one, own in zip(versions, settings, strict=True)]
     fields = {

@@ -1,5 +1,3 @@
-"""Online evaluations, and tasks of them as the sample and the judge leave them."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -13,7 +11,7 @@ from django.utils import timezone
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
 from analytics.models.online_evaluations import SkipReason, TaskState
 from analytics.online_evaluations.selectors import version_of
-from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
+from gateway.evaluations.services import NewOnlineEvaluation, create_online_evaluation
 
 MINUTE = timedelta(minutes=1)
 
@@ -27,14 +25,13 @@ _ENDS: dict[str, dict[str, Any]] = {
 
 
 def make_online_evaluation(evaluator: Evaluator, **fields: Any) -> OnlineEvaluation:
-    """Returns an active evaluation of all answers."""
     new = NewOnlineEvaluation(**{"evaluator_id": evaluator.pk, "rate": 1.0, **fields})
     return create_online_evaluation(project_id=evaluator.project_id, new=new, actor="user:ann")
 
 
 def new_task(evaluation: OnlineEvaluation, **fields: Any) -> EvaluationTask:
-    """Returns a task that is not stored yet, which was judged a minute after it came due. One without a score was
-    skipped, because its text is not stored."""
+    """Returns an unsaved task, judged a minute after it came due. A task without a score was skipped, because its text
+    is not stored."""
     due_at = fields.get("due_at") or timezone.now() - MINUTE
     is_done = fields.get("score") is not None
     values = {
@@ -53,19 +50,16 @@ def new_task(evaluation: OnlineEvaluation, **fields: Any) -> EvaluationTask:
 
 
 def make_tasks(evaluation: OnlineEvaluation, **ends: int) -> OnlineEvaluation:
-    """Makes so many tasks of each state; returns the evaluation."""
     tasks = [new_task(evaluation, **_ENDS[name]) for name, number in ends.items() for _ in range(number)]
     EvaluationTask.objects.bulk_create(tasks)
     return evaluation
 
 
 def make_labelled_evaluation(evaluator: Evaluator, **fields: Any) -> OnlineEvaluation:
-    """Returns an active, matched evaluation of all answers, of which people label a half."""
     return make_online_evaluation(evaluator, **{"matched": True, "label_share": 0.5, **fields})
 
 
 def make_label_task(evaluation: OnlineEvaluation, variant: str = "target", **fields: Any) -> EvaluationTask:
-    """Makes a task of one arm of a rollout whose answer is scored and whose label is due."""
     values = {"rollout_id": UUID(int=3), "rollout_stage": 1, "score": 1.0, "label_due": True, "label_share": 0.5}
     task = new_task(evaluation, variant=variant, **{**values, **fields})
     task.save()

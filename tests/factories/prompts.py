@@ -1,5 +1,3 @@
-"""Prompt configs and versions for tests."""
-
 from __future__ import annotations
 
 from itertools import count
@@ -15,7 +13,6 @@ _serial = count(1)
 
 
 def make_config(project: Project | None = None, name: str | None = None, *, versions: int = 0) -> PromptConfig:
-    """Makes a config with this number of versions, the first of them active."""
     project = project or make_project()
     config = create_config(project_id=project.pk, name=name or f"config-{next(_serial)}")
     for _ in range(versions):
@@ -25,6 +22,5 @@ def make_config(project: Project | None = None, name: str | None = None, *, vers
 
 
 def make_version(config: PromptConfig, system_prompt: str = "Be helpful.", **content: Any) -> PromptVersion:
-    """Makes a version; `content` are fields of VersionContent."""
     version = VersionContent(system_prompt=system_prompt, **content)
     return add_version(project_id=config.project_id, config_id=config.pk, content=version, actor="test")

@@ -1,5 +1,3 @@
-"""Review queues, made without the store."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,14 +13,13 @@ _serial = count(1)
 
 
 def queue_body(**values: Any) -> dict[str, Any]:
-    """Returns the body of a queue with a rubric of yes and no."""
     return {"name": f"queue-{next(_serial)}", "score_name": "helpful", "kind": "boolean", **values}
 
 
 def make_queue(
     project: Project, *, items: int = 3, request_ids: Iterable[str] | None = None, **values: Any
 ) -> ReviewQueue:
-    """Makes a queue of the requests with these ids, or of `items` requests that are nowhere stored."""
+    """Without `request_ids`, names `items` requests that are stored nowhere."""
     queue = ReviewQueue.objects.create(project=project, **{**queue_body(sample_size=100), **values})
     ids = [str(uuid4()) for _ in range(items)] if request_ids is None else list(request_ids)
     ReviewItem.objects.bulk_create(

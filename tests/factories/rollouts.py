@@ -1,5 +1,3 @@
-"""Rollouts for tests."""
-
 from __future__ import annotations
 
 from itertools import count
@@ -17,8 +15,6 @@ STAGES = (Stage(10, 0, 0), Stage(50, 0, 0), Stage(100, 0, 0))
 
 
 def make_rollout(config: PromptConfig | None = None, *, started: bool = False, **changes: Any) -> Rollout:
-    """Makes a rollout from the config's active version to its newest, over STAGES. `changes` are fields of
-    NewRollout."""
     config = config or make_config(versions=2)
     newest = config.versions.order_by("-number")[0]
     defaults: dict[str, Any] = {"name": f"rollout-{next(_serial)}", "stages": STAGES}

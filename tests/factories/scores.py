@@ -1,5 +1,3 @@
-"""Bodies and rows of scores."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +9,6 @@ from core.models import Project
 
 
 def score_body(project_id: UUID, **values: Any) -> dict[str, Any]:
-    """Returns a body with the required fields of `POST /scores`, and `values`."""
     return {"project_id": str(project_id), **score_item(**values)}
 
 

@@ -26,9 +26,6 @@ _OPENAI_LIST = {"object": "list", "data": [_OPENAI_MODEL]}
 
 @dataclass(frozen=True)
 class Listing:
-    """One provider's call. `path` is the request's path with its query; `key` is the header of the key and the text
-    before the key in it."""
-
     path: str
     answer: Any
     key: tuple[str, str] = ("authorization", "Bearer ")
@@ -110,12 +107,12 @@ LISTINGS: Mapping[str, Listing] = {
     "together": Listing(r"/v1/models", [{**_OPENAI_MODEL, "type": "chat"}]),
 }
 # The credential of these providers is tested with a completion of one token.
-_COMPLETING = {"azure_anthropic", *(row.provider for row in DIALECTS if not row.lists_models)}
+_COMPLETING = {"azure_anthropic", *(row.provider for row in DIALECTS if not row.list_needs_key)}
 _LISTS_IN_VAIN = {"openrouter": r"/api/v1/models"}
 
 
 def cheap_call(provider: str, secret: str | None = None) -> Step:
-    """Returns a step that plays the provider with one valid key: `secret`, or that of its fake."""
+    """The only valid key is `secret`, or that of the provider's fake."""
     fake = FAKES[provider]
     key = fake.credentials("").secret if secret is None else secret
 
@@ -127,8 +124,7 @@ def cheap_call(provider: str, secret: str | None = None) -> Step:
 
 
 def refuses(provider: str, status: int, message: str, *, retry_after: int | None = None) -> Step:
-    """Returns a step that fails every request in the provider's own shape; `{key}` in the message stands for the key
-    that was sent."""
+    """Fails every request in the provider's own shape; `{key}` in the message is the key that was sent."""
 
     async def step(received: Received, connection: Connection) -> None:
         text = message.replace("{key}", sent_key(received))

@@ -23,8 +23,6 @@ PROTOBUF = "application/x-protobuf"
 
 @dataclass(frozen=True)
 class Post:
-    """One post as it came in; `status` is what it was answered."""
-
     path: str
     headers: dict[str, str]
     raw: bytes
@@ -43,7 +41,7 @@ class Post:
 
 @dataclass
 class Reply:
-    """The answer to one post. `before` is called when the post was read and kept, before the answer is sent."""
+    """`before` is called after the post was kept, before the answer is sent."""
 
     status: int = 200
     body: bytes = b""
@@ -53,7 +51,6 @@ class Reply:
 
 
 def rejecting(spans: int, message: str) -> Reply:
-    """Returns the reply of a collector that refuses a part of a batch."""
     response = ExportTraceServiceResponse()
     response.partial_success.rejected_spans = spans
     response.partial_success.error_message = message
@@ -76,7 +73,6 @@ class Collector:
             return [post for post in self.posts if 200 <= post.status < 300]
 
     def arrivals(self) -> Counter[tuple[str, str]]:
-        """Returns how often each span was taken, by its trace and span id."""
         return Counter((span.trace_id.hex(), span.span_id.hex()) for post in self.taken for span in post.spans)
 
     def spans(self) -> list[Span]:

@@ -16,13 +16,14 @@ Read = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 def vector(text: Any) -> list[float]:
-    """Returns a vector that tells inputs apart, of numbers that 32 bits hold exactly."""
+    """Tells inputs apart; 32 bits hold its numbers exactly."""
     return [len(str(text)) / 4, 0.5, -0.25]
 
 
 def embeds(read: Read) -> Step:
-    """Returns the step of one vendor. `read` answers a request, given by its path and body; it raises AssertionError
-    for one that the vendor would refuse."""
+    """`read` answers a request, given its path and body; it raises AssertionError for one that the vendor would
+    refuse.
+    """
 
     async def step(request: Received, connection: Connection) -> None:
         try:

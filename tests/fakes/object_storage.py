@@ -12,7 +12,6 @@ BUCKET = "kept-elsewhere"
 
 @contextmanager
 def object_storage() -> Iterator[dict[str, str]]:
-    """Yields the environment variables by which boto3 reaches a server with the empty bucket BUCKET."""
     import boto3
     from moto.server import ThreadedMotoServer
 

@@ -37,15 +37,13 @@ class Counts:
 
 @dataclass
 class PromptCache:
-    """One account's cache. `min_tokens` is the least that it keeps of a prefix. `bodies` are the requests so far."""
-
     min_tokens: int = 1024
     bodies: list[Json] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
     _kept: set[str] = field(default_factory=set)
 
     def count(self, body: Json) -> Counts:
-        """Returns the tokens of a request, and keeps what it marks. Raises RefusedError."""
+        """Also keeps what the request marks. Raises RefusedError."""
         prefixes: list[tuple[str, int, bool]] = []
         digest, tokens = sha256(body["model"].encode()), 0
         for role, block in _blocks(body):
@@ -69,8 +67,6 @@ class PromptCache:
 
     @property
     def step(self) -> Step:
-        """A step of a scripted server that answers any request of the Messages API."""
-
         async def answer(request: Received, connection: Connection) -> None:
             body = json.loads(request.body)
             try:
@@ -102,7 +98,6 @@ class PromptCache:
 
 
 def _blocks(body: Json) -> Iterator[tuple[str, Json]]:
-    """Yields each block of the prompt with its place; a text is one block."""
     for tool in body.get("tools") or ():
         yield "tools", tool
     for block in _listed(body.get("system") or []):

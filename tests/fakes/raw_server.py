@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it arrived. Header names are lower case."""
+    """Header names are lower case."""
 
     line: str
     headers: dict[str, str]
@@ -22,8 +22,6 @@ class Received:
 
 
 class Peer:
-    """The server's end of one connection. `number` counts connections from 1."""
-
     def __init__(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.number = number
         self.reader = reader
@@ -33,7 +31,7 @@ class Peer:
         """Set when the server's side is closed."""
 
     async def read_head(self) -> tuple[str, dict[str, str]]:
-        """Returns the request line and the headers. Raises IncompleteReadError when the client hung up before."""
+        """Raises IncompleteReadError if the client hung up before."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         line, *fields = head[:-4].split("\r\n")
         pairs = (name_and_value.split(": ", 1) for name_and_value in fields)
@@ -46,7 +44,7 @@ class Peer:
     async def send(self, *pieces: bytes) -> None:
         """Writes every piece separately, and gives the client a turn in between.
 
-        Raises ConnectionError when the client is gone.
+        Raises ConnectionError if the client is gone.
         """
         for piece in pieces:
             if self.writer.is_closing():
@@ -63,13 +61,13 @@ class Peer:
         self.writer.close()
 
     def reset(self) -> None:
-        """Closes the connection with RST instead of FIN."""
+        """Sends RST instead of FIN."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
     async def hung_up(self) -> None:
-        """Returns when the client has closed or reset the connection; data that arrives before is dropped."""
+        """Returns when the client has closed or reset the connection; drops data that arrives before."""
         with contextlib.suppress(ConnectionError):
             while await self.reader.read(1 << 16):
                 pass
@@ -98,7 +96,6 @@ class RawServer:
 
 @asynccontextmanager
 async def raw_server(script: Script, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
-    """Runs `script` once per connection and closes the connection after it. A failing script fails the test."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(peer: Peer) -> None:
@@ -138,13 +135,10 @@ async def raw_server(script: Script, *, tls: ssl.SSLContext | None = None) -> As
 
 
 def answer(body: bytes = b"hello", *, head: bytes = b"") -> bytes:
-    """Returns a complete 200 response with a content length; `head` holds more header lines, each ending in CRLF."""
     return b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
 
 
 def answering(*pieces: bytes) -> Script:
-    """Answers every request of a connection with the same bytes."""
-
     async def script(peer: Peer) -> None:
         while True:
             await peer.read_request()
@@ -154,8 +148,6 @@ def answering(*pieces: bytes) -> Script:
 
 
 def answering_once(*pieces: bytes) -> Script:
-    """Answers one request and hangs up."""
-
     async def script(peer: Peer) -> None:
         await peer.read_request()
         await peer.send(*pieces)

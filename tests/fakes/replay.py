@@ -26,7 +26,7 @@ def single_bytes(body: bytes) -> list[bytes]:
 
 
 def at_random(seed: int, max_length: int = 60) -> Splitter:
-    """Returns a splitter into pieces of 1 to `max_length` bytes; cuts fall inside characters, lines and events."""
+    """Cuts into pieces of 1 to `max_length` bytes, also inside characters, lines and events."""
 
     def split(body: bytes) -> list[bytes]:
         source = random.Random(seed)
@@ -47,8 +47,7 @@ def inside_characters(body: bytes) -> list[bytes]:
 
 
 def cut_at(share: float) -> Splitter:
-    """Returns a splitter that keeps the first `share` of the body; the connection then closes without an end of the
-    stream."""
+    """Keeps the first `share` of the body; the connection closes without an end of the stream."""
 
     def split(body: bytes) -> list[bytes]:
         return [body[: int(len(body) * share)]]
@@ -57,7 +56,7 @@ def cut_at(share: float) -> Splitter:
 
 
 def body_of(response: Mapping[str, Any]) -> bytes:
-    """Returns the recorded body; AWS event streams are binary and recorded as base64."""
+    """AWS event streams are binary and recorded as base64."""
     if response.get("body_base64") is not None:
         return base64.b64decode(response["body_base64"])
     text: str = response["body_text"]

@@ -35,7 +35,7 @@ def completion(text: str = "Hello from upstream", **extra: Any) -> dict[str, Any
 
 
 def chunk(delta: dict[str, Any] | None, finish_reason: str | None = None, **extra: Any) -> bytes:
-    """Returns one event; `delta` None makes an event without choices, like the one that carries usage."""
+    """`delta` None makes an event without choices, like the one that carries usage."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
     body = {
         "id": "chatcmpl-scripted",
@@ -59,8 +59,6 @@ def text_events(*words: str) -> list[bytes]:
 
 
 def answer(text: str = "Hello from upstream", delay: float = 0.0, **extra: Any) -> Step:
-    """Returns a step that gives a whole answer, or a stream of its words, as the request asks."""
-
     async def step(request: Received, connection: Connection) -> None:
         await asyncio.sleep(delay)
         if json.loads(request.body).get("stream"):
@@ -87,8 +85,8 @@ def raw(code: int, body: bytes, headers: dict[str, str] | None = None) -> Step:
 
 
 def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
-    """Returns a step that streams: bytes are sent as one piece each, numbers are pauses in seconds, an event is waited
-    for. `end` is "end", "hang", "reset" or "hang_up"."""
+    """Bytes are sent as one piece each, numbers are pauses in seconds, events are waited for. `end` is "end", "hang",
+    "reset" or "hang_up"."""
 
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
@@ -112,8 +110,6 @@ def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
 
 
 def endless(pause: float = 0.01) -> Step:
-    """Returns a step that streams words until the gateway hangs up."""
-
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
         await connection.send_chunk(ROLE)
@@ -125,7 +121,6 @@ def endless(pause: float = 0.01) -> Step:
 
 
 async def hang(request: Received, connection: Connection) -> None:
-    """Sends no byte of an answer and waits until the gateway hangs up."""
     await connection.wait_until_gone()
 
 
@@ -151,8 +146,6 @@ async def _send_events(connection: Connection, events: list[bytes]) -> None:
 
 @dataclass
 class Script:
-    """The steps of one base URL and the requests that took them."""
-
     steps: list[Step]
     received: list[Received] = field(default_factory=list)
     arrival: threading.Condition = field(default_factory=threading.Condition)
@@ -164,7 +157,6 @@ class Script:
             return self.steps[min(len(self.received), len(self.steps)) - 1]
 
     def wait_for(self, count: int, seconds: float = TIMEOUT_SECONDS) -> None:
-        """Returns when `count` requests have arrived."""
         with self.arrival:
             if not self.arrival.wait_for(lambda: len(self.received) >= count, seconds):
                 raise AssertionError(f"{len(self.received)} of {count} requests arrived")
@@ -179,7 +171,6 @@ class ScriptedServer(UpstreamServer):
         return f"{self.url}/s/{name}"
 
     def play(self, name: str, *steps: Step) -> Script:
-        """Sets the steps of `/s/<name>` and forgets the requests that it received before."""
         script = Script(list(steps))
         self.scripts[name] = script
         return script

@@ -36,7 +36,7 @@ class Received:
 
 
 class Connection:
-    """The connection that a step answers on. Every `send` is one write to the socket."""
+    """Every `send` is one write to the socket."""
 
     def __init__(self, writer: asyncio.StreamWriter, lost: asyncio.Event) -> None:
         self._writer = writer
@@ -63,11 +63,10 @@ class Connection:
         await self.lost.wait()
 
     def hang_up(self) -> None:
-        """Closes the connection in the ordinary way: written data arrives, then the end."""
+        """Closes normally: written data arrives, then the end."""
         self._writer.close()
 
     def reset(self) -> None:
-        """Sends a TCP reset instead of an end."""
         sock: socket.socket = self._writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()

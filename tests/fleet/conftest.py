@@ -19,7 +19,6 @@ _PROGRAMS = ("redis-server", "redis-sentinel", "pgbouncer", "haproxy")
 
 @pytest.fixture(scope="session", autouse=True)
 def servers() -> None:
-    """Has the programs of the servers unpacked, unless all are there."""
     try:
         for name in _PROGRAMS:
             binary(name)
@@ -29,15 +28,14 @@ def servers() -> None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yields a folder that other users can enter: PostgreSQL and PgBouncer refuse to run as root. Its name is short
-    enough for the Unix sockets in it."""
+    """Other users can enter it: PostgreSQL and PgBouncer refuse to run as root. Its name is short enough for Unix
+    sockets in it."""
     with _made_folder() as path:
         yield path
 
 
 @pytest.fixture(scope="module")
 def lasting_folder() -> Iterator[Path]:
-    """Yields such a folder for the servers that a whole module shares."""
     with _made_folder() as path:
         yield path
 

@@ -43,15 +43,13 @@ logger = logging.getLogger("tests.fleet")
 
 @dataclass(frozen=True)
 class Window:
-    """The time in which a host was lost, from before the kill until nothing of it listened; monotonic."""
+    """The time of a loss, from before the kill until nothing of the host listened; monotonic."""
 
     began: float
     ended: float
 
 
 class Fleet:
-    """The servers and the hosts of an installation; all end with the stack."""
-
     def __init__(self, folder: Path, stack: ExitStack, *, cluster: bool) -> None:
         self._folder, self._stack = folder, stack
         self.is_cluster = cluster
@@ -82,7 +80,6 @@ class Fleet:
         self.key = self.project = ""
 
     def start(self, *names: str) -> None:
-        """Starts hosts at once, and returns when they are ready and get traffic."""
         began = time.monotonic()
         for name in names:
             own = {"HOST_NAME": name, "PORT": str(self._ports[name])}
@@ -103,14 +100,14 @@ class Fleet:
         assert codes == [0] * len(names)
 
     def kill(self, name: str) -> None:
-        """Loses a whole host: with SIGKILL to `serve` go all its processes."""
+        """SIGKILL to `serve` ends all processes of the host."""
         began = time.monotonic()
         self.hosts.pop(name).kill()
         wait_until(lambda: not listens(self._ports[name]), what=f"{name} to be gone")
         self.losses.append(Window(began, time.monotonic()))
 
     def kill_redis_primary(self) -> None:
-        """Loses a primary; returns when another server has taken its part. It is started again afterwards."""
+        """Returns when another server has taken over. The lost one is started again afterwards."""
         began = time.monotonic()
         if isinstance(self.redis, Cluster):
             lost = self.redis.primaries()[0]
@@ -125,29 +122,24 @@ class Fleet:
         lost.start()
 
     def kill_postgresql(self) -> None:
-        """Ends the server as a crash does; its files are as they were."""
         self.stores.postgresql.stop(signal.SIGQUIT)
 
     def start_postgresql(self) -> None:
-        """Starts the server on its files; returns when the pooler leads to it again."""
         self.stores.postgresql.start_again()
         wait_until(self._database_answers, what="PostgreSQL to answer")
 
     def scheduler(self, *, other_than: str = "") -> str | None:
-        """Returns the host whose beat schedules."""
         with psycopg.connect(self.stores.database_url) as connection:
             row = connection.execute("SELECT holder FROM core_lease WHERE name = 'beat'").fetchone()
         name = str(row[0]).partition(" ")[0] if row else ""
         return None if name in ("", other_than) else name
 
     def alert(self, kind: str, subject: str = "") -> bool:
-        """Returns whether operators have an alert that is not over."""
         question = "SELECT 1 FROM gateway_operatoralert WHERE kind = %s AND subject = %s AND over_at IS NULL"
         with psycopg.connect(self.stores.database_url) as connection:
             return connection.execute(question, (kind, subject)).fetchone() is not None
 
     def make_key(self, **limits: int) -> tuple[str, str]:
-        """Returns the id of a new key, and the key."""
         body = {"name": "fleet", "scopes": ["gateway"], **limits}
         made = requests.post(f"{self._any}/api/llm/keys", headers=self._manager, json=body, timeout=START_SECONDS)
         assert made.status_code == 201, made.text
@@ -158,7 +150,6 @@ class Fleet:
         requests.delete(url, headers=self._manager, timeout=START_SECONDS).raise_for_status()
 
     def ask(self, name: str, key: str) -> int:
-        """Sends a request to one host; returns the status of its answer."""
         self.own_requests += 1
         body = {"model": "openai_compatible/echo", "messages": [{"role": "user", "content": "Hello"}]}
         url = f"{self._address(name)}/api/gateway/v1/chat/completions"

@@ -23,8 +23,6 @@ _MESSAGES = [{"role": "user", "content": "Hello, fleet"}]
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that was not answered whole; times are monotonic."""
-
     began: float
     ended: float
     reason: str
@@ -32,8 +30,8 @@ class Failure:
 
 @dataclass
 class Load:
-    """Requests at a fixed rate a second, whether earlier ones have ended or not. `answered` has the ids of those whose
-    answer arrived whole."""
+    """Sends at a fixed rate a second, whether or not earlier requests have ended. `answered` has the ids of whole
+    answers."""
 
     url: str
     key: str
@@ -55,7 +53,7 @@ class Load:
             self._thread.join()
 
     def go_on(self, seconds: float) -> None:
-        """Returns when so many requests have ended as begin in `seconds`."""
+        """Returns when as many requests have ended as begin in `seconds`."""
         with self._more:
             wanted = self._ended + seconds * self.rate
             if not self._more.wait_for(lambda: self._ended >= wanted, seconds + START_SECONDS):

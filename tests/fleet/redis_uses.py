@@ -31,8 +31,6 @@ _serials = count(1)
 
 @dataclass
 class Changes:
-    """A store of snapshots that only notes what it is told to read again."""
-
     projects: list[UUID] = field(default_factory=list)
     everything: int = 0
 
@@ -45,15 +43,12 @@ class Changes:
 
 @dataclass
 class Uses:
-    """The clients of one worker."""
-
     limiter: Limiter
     health: HealthMonitor
     cache: ResponseCache
     changes: Changes
 
     async def admit(self, project: str, limits: ProjectLimits, *, cost: int = 0) -> str:
-        """Admits a request and settles it at once. Returns the limit that refuses, or nothing."""
         claim = Claim(f"request-{next(_serials)}", project, "", time_ns() // 1000, 0, cost)
         admission = await self.limiter.admit(limits, claim)
         if admission.reservation is not None:
@@ -63,8 +58,7 @@ class Uses:
 
 @asynccontextmanager
 async def uses(url: str) -> AsyncIterator[Uses]:
-    """Yields the clients of a worker, all of them connected. A Redis that is slow on a busy machine does not count as
-    away."""
+    """A Redis that is slow on a busy machine does not count as away."""
     async with AsyncExitStack() as stack:
         stack.enter_context(override_settings(REDIS_URL=url))
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -95,5 +89,4 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
 
 
 def projects(number: int) -> list[str]:
-    """Returns ids of projects, whose keys are spread over the nodes of a cluster."""
     return [str(uuid4()) for _ in range(number)]

@@ -11,12 +11,13 @@ enter where the tests run as root, and has answered when its block is entered. I
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -38,7 +39,6 @@ _UNPRIVILEGED = "nobody"
 
 
 def binary(name: str) -> Path:
-    """Returns the path of a server's program. Raises ServiceError with its name if it is missing."""
     unpacked = next((SERVERS / folder / name for folder in _FOLDERS if (SERVERS / folder / name).exists()), None)
     found = unpacked or shutil.which(name)
     if found is None:
@@ -47,21 +47,23 @@ def binary(name: str) -> Path:
 
 
 def command(name: str) -> list[str]:
-    """Returns the words that run a server's program with the libraries that were unpacked beside it."""
     libraries = ":".join(map(str, sorted((SERVERS / "usr" / "lib").glob("*-linux-*"))))
     return ["env", f"LD_LIBRARY_PATH={libraries}", str(binary(name))]
 
 
 def free_port() -> int:
-    """Returns a port of 127.0.0.1 on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """Returns a free port of 127.0.0.1, below those that Linux gives to clients: a server that starts a moment later
+    still finds it free."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 @dataclass
 class Redis:
-    """One Redis server. `options` are the words of its command line, which `start` uses again after `kill`."""
+    """`options` are command line words, which `start` uses again after `kill`."""
 
     folder: Path
     options: Sequence[str] = ()
@@ -79,7 +81,6 @@ class Redis:
         self.service.wait_until(lambda: listens(self.port))
 
     def kill(self) -> None:
-        """Ends the server as a lost machine ends: with SIGKILL."""
         self.stop(signal.SIGKILL)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
@@ -92,7 +93,6 @@ class Redis:
 
 @contextmanager
 def redis_server(folder: Path, *options: str) -> Iterator[Redis]:
-    """Starts one server with options of its command line, as `"--maxmemory", "10mb"`."""
     server = Redis(folder, options)
     server.start()
     try:
@@ -103,8 +103,6 @@ def redis_server(folder: Path, *options: str) -> Iterator[Redis]:
 
 @dataclass
 class Sentinels:
-    """A primary with its replicas, watched by sentinels under the name `service`."""
-
     service: str
     ports: list[int]
     servers: list[Redis]
@@ -122,7 +120,7 @@ class Sentinels:
         return next(server for server in self.servers if server.port == chosen)
 
     def wait_for_primary(self, *, other_than: Redis) -> Redis:
-        """Returns the primary that all sentinels name, and that takes writes, after `other_than` was lost."""
+        """Returns the primary that all sentinels name and that takes writes, after `other_than` was lost."""
 
         def chosen() -> Redis | None:
             named = {self._named(port) for port in self.ports}
@@ -141,10 +139,7 @@ class Sentinels:
 def redis_sentinel(
     folder: Path, *options: str, replicas: int = 1, sentinels: int = 3, service: str = "gateway"
 ) -> Iterator[Sentinels]:
-    """Starts a primary, its replicas and the sentinels that choose another primary when it is gone.
-
-    `options` are those of the data servers' command line. With three sentinels two have to agree.
-    """
+    """`options` are the data servers'. Of three sentinels, two have to agree."""
     with ExitStack() as stack:
         primary = stack.enter_context(redis_server(folder / "redis-0", *options))
         following = (*options, "--replicaof", f"{HOST} {primary.port}", "--repl-diskless-sync-delay", "0")
@@ -162,8 +157,6 @@ def redis_sentinel(
 
 @dataclass
 class Cluster:
-    """A Redis Cluster: `nodes` holds the primaries and their replicas in the order in which they were started."""
-
     nodes: list[Redis]
 
     @property
@@ -175,13 +168,11 @@ class Cluster:
         return [node for node in self.nodes if _role(node) == "master"]
 
     def wait_until_whole(self) -> None:
-        """Returns when every node that answers knows a primary that answers for each slot."""
         wait_until(lambda: all(map(_is_whole, self.nodes)), what="the cluster to have all slots")
 
 
 @contextmanager
 def redis_cluster(folder: Path, *options: str, nodes: int = 6, replicas: int = 1) -> Iterator[Cluster]:
-    """Starts a cluster of `nodes` servers, whose primaries have `replicas` replicas each."""
     with ExitStack() as stack:
         started = []
         for number in range(nodes):
@@ -213,7 +204,6 @@ class PgBouncer:
 def pgbouncer(
     folder: Path, database_url: str, *, pool_size: int = 3, pool_mode: str = "transaction", **settings: str | int
 ) -> Iterator[PgBouncer]:
-    """Starts a pooler in front of the server of a DATABASE_URL; `settings` are more lines of its configuration."""
     user = _UNPRIVILEGED if os.geteuid() == 0 else None
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     port, parts = free_port(), urlsplit(database_url)
@@ -263,7 +253,6 @@ class HAProxy:
         return f"http://{HOST}:{self.port}"
 
     def status(self) -> dict[str, str]:
-        """Returns the state of each server of the backend, as `UP` or `DOWN`, by its name."""
         lines = self.ask("show stat").removeprefix("# ").splitlines()
         names = lines[0].split(",")
         rows = [dict(zip(names, line.split(","), strict=False)) for line in lines[1:] if line]
@@ -278,9 +267,9 @@ class HAProxy:
 
 @contextmanager
 def haproxy(folder: Path, configuration: str | None = None, *, backends: Sequence[str] = ()) -> Iterator[HAProxy]:
-    """Starts a load balancer on `backends`, as `127.0.0.1:8000`, which it asks `/readyz` each second.
+    """`backends` are like `127.0.0.1:8000`; each is asked `/readyz` every second.
 
-    A whole `configuration` is used instead, with `{port}`, `{socket}` and `{servers}` in its place.
+    A whole `configuration` replaces this, with `{port}`, `{socket}` and `{servers}` filled in.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port, runtime = free_port(), folder / "haproxy.sock"
@@ -320,7 +309,6 @@ backend hosts
 
 
 def listens(port: int) -> bool:
-    """Returns whether a server of 127.0.0.1 takes connections at a port."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 
@@ -345,7 +333,7 @@ def _start_sentinel(folder: Path, group: Sentinels, quorum: int, stack: ExitStac
 
 
 def _knows(port: int, group: Sentinels, sentinels: int) -> bool:
-    """Returns whether a sentinel knows all others and all replicas: before that it could not choose a primary."""
+    """A sentinel that does not know all others and all replicas could not choose a primary."""
     with redis.Redis(host=HOST, port=port, socket_timeout=5) as sentinel:
         state = sentinel.sentinel_master(group.service)
     known = state["num-other-sentinels"], state["num-slaves"]
@@ -358,7 +346,6 @@ def _follows(server: Redis) -> bool:
 
 
 def _role(server: Redis) -> str:
-    """Returns `master` or `slave`, or nothing for a server that is gone."""
     try:
         with server.client() as client:
             return str(client.info("replication")["role"])

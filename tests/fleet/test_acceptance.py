@@ -26,7 +26,7 @@ from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
 SECONDS = float(os.environ.get("FLEET_SECONDS") or examples(20, 1200))
-RATE = float(os.environ.get("FLEET_RATE") or examples(15, 50))
+RATE = float(os.environ.get("FLEET_RATE") or examples(15, 25))
 STARTS = int(os.environ.get("FLEET_STARTS") or examples(2, 20))
 _LONG_SECONDS = 600
 _ACCIDENTS = 4
@@ -87,7 +87,6 @@ def test_acceptance__parts_are_killed_in_turn__no_client_sees_it_and_every_answe
 
 
 def _lose_the_scheduler(fleet: Fleet) -> None:
-    """Kills the host that schedules: another one takes over, and tells operators of the lost one."""
     lost = wait_until(fleet.scheduler, what="a host to schedule")
     fleet.kill(lost)
     began = time.monotonic()
@@ -100,12 +99,11 @@ def _lose_the_scheduler(fleet: Fleet) -> None:
 
 
 def _was_open(failure: Failure, fleet: Fleet) -> bool:
-    """Returns whether a request was under way while a host was lost."""
     return any(failure.began <= loss.ended and failure.ended >= loss.began for loss in fleet.losses)
 
 
 def _hosts_agree(fleet: Fleet) -> None:
-    """Two hosts count a limit together: a key that may ask ten times a minute asks each of them eight times."""
+    """A key that may ask ten times a minute asks each of two hosts eight times."""
     began = asked = time.monotonic()
     one, other = list(fleet.hosts)[:2]
 
@@ -139,7 +137,7 @@ def _revoked_everywhere(fleet: Fleet) -> None:
 
 
 def _rows(fleet: Fleet, load: Load) -> Rows:
-    """Returns the rows once every answer has one and the rollups have counted them."""
+    """Waits until every answer has a row and the rollups have counted them."""
     seen: list[Rows] = []
 
     def complete() -> bool:

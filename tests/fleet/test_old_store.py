@@ -1,5 +1,3 @@
-"""A store from before the schema of this version is refused, and upgraded by the way that the refusal names."""
-
 from __future__ import annotations
 
 import re
@@ -32,7 +30,6 @@ def tree_of(revision: str, folder: Path) -> Path:
 
 
 def service_of(tree: Path, var_dir: Path, monkeypatch: pytest.MonkeyPatch, *, prepared: bool = True) -> LiveService:
-    """Starts `serve` of a revision."""
     with monkeypatch.context() as patch:
         patch.setattr("tests.live.service.ROOT", tree)
         return LiveService(var_dir, {"WEB_WORKERS": "1"}, prepared=prepared)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 import redis
 import requests
 from celery import Celery
@@ -57,6 +58,7 @@ def test_hosts__started_at_once_behind_a_pool_of_three__ready_and_a_key_revoked_
                 logger.info("start %d of %d: both ready", number, STARTS)
 
 
+@pytest.mark.timeout(SECONDS + 900)
 def test_celery__every_task_again_and_again_behind_a_pool_of_three__none_fails(folder: Path) -> None:
     with ExitStack() as stack:
         installation = Installation(folder, stack)
@@ -111,12 +113,11 @@ def test_failover__primary_is_gone_and_its_replica_promoted__requests_never_fail
 
 
 def _waiting(queue: redis.Redis) -> int:
-    """Returns the number of tasks that have not ended: one that runs is acknowledged afterwards."""
+    """A running task counts: it is acknowledged afterwards."""
     return len(queue.lrange("celery", 0, -1)) + len(queue.hkeys("unacked"))
 
 
 def _environment(folder: Path, stack: ExitStack, database_url: str) -> dict[str, str]:
-    """Returns the environment of hosts that share a Redis of their own and have no request log."""
     server, redis_url = start_redis(folder / "redis")
     stack.callback(server.stop)
     return {
@@ -133,8 +134,9 @@ def _environment(folder: Path, stack: ExitStack, database_url: str) -> dict[str,
 
 @contextmanager
 def _hosts(folder: Path, name: str, environment: dict[str, str]) -> Iterator[list[Host]]:
-    """Starts two hosts at once, which are ready when the block is entered. The second has few connections for the
-    threads of each process."""
+    """Both hosts start at once and are ready when the block is entered. The second has few connections for its
+    threads.
+    """
     frugal = {**environment, "DATABASE_POOL_SIZE": "2"}
     hosts = [Host(folder, f"{name}-a", environment), Host(folder, f"{name}-b", frugal)]
     try:
@@ -153,7 +155,6 @@ def _is_ready(host: Host) -> bool:
 
 
 def _first_key(host: Host) -> dict[str, str] | None:
-    """Returns the headers of a call with the first key, which one of several hosts shows."""
     key, project = host.printed(r"API key +(\S+)"), host.printed(r"project id +(\S+)")
     return _headers(key, project) if key and project else None
 
@@ -163,7 +164,7 @@ def _headers(key: str, project: str) -> dict[str, str]:
 
 
 def _revoke(hosts: list[Host], manage: dict[str, str]) -> None:
-    """Makes a key by the first host, uses it on both, and revokes it on the first: the second has to refuse it too."""
+    """Makes a key on the first host, uses it on both, and revokes it on the first: the second must refuse it too."""
     one, other = (host.address or "" for host in hosts)
     made = requests.post(
         f"{one}/api/llm/keys", headers=manage, json={"name": "k", "scopes": ["gateway"]}, timeout=START_SECONDS
@@ -191,7 +192,6 @@ def _ask(address: str, key: str) -> int:
 
 
 def _change(host: LiveService) -> int:
-    """Makes a key; returns the status of the answer."""
     return requests.post(
         f"{host.base_url}/api/llm/keys",
         headers=_headers(host.api_key, host.project_id),

@@ -1,5 +1,3 @@
-"""What `check_deployment` and the start of `serve` say of poolers, replicas, and several servers behind an address."""
-
 from __future__ import annotations
 
 import signal
@@ -39,7 +37,6 @@ listen postgresql
 
 @pytest.fixture
 def primary(folder: Path) -> Iterator[str]:
-    """Yields the address of a server whose files are in `folder / "pg"`."""
     server, url = start_postgresql(folder / "pg")
     yield url
     server.stop(signal.SIGINT)
@@ -47,7 +44,6 @@ def primary(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def lasting_primary(lasting_folder: Path) -> Iterator[str]:
-    """Yields the address of a server that no test changes."""
     server, url = start_postgresql(lasting_folder / "pg")
     yield url
     server.stop(signal.SIGINT)

@@ -21,8 +21,6 @@ _SAMPLE = ROOT / "deploy" / "proxies" / "haproxy.cfg"
 
 
 class Upstream(ThreadingHTTPServer):
-    """A host that is ready, and whose stream waits between its two events for `released`."""
-
     daemon_threads = True
 
     def __init__(self) -> None:

@@ -1,5 +1,3 @@
-"""What `manage.py check_deployment` says of a Redis that is unfit, and what `manage.py serve` refuses to start with."""
-
 from __future__ import annotations
 
 import subprocess

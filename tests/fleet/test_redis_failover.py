@@ -1,5 +1,3 @@
-"""Limits, health and announcements while a primary is killed, and while a slot of a cluster moves."""
-
 from __future__ import annotations
 
 import asyncio
@@ -25,8 +23,6 @@ ROOMY = ProjectLimits(requests_per_minute=1_000_000)
 
 
 class Load:
-    """Requests of two workers for several projects, one after the other."""
-
     def __init__(self, workers: Sequence[Uses], names: Sequence[str]) -> None:
         self._workers, self._names = workers, names
         self.refused: list[str] = []
@@ -63,8 +59,7 @@ async def _goes_on(load: Load) -> None:
 
 
 async def agree(workers: Sequence[Uses], names: Sequence[str]) -> None:
-    """Asserts that the workers count together: of two requests in a minute, one is admitted by whichever comes
-    first."""
+    """Of two requests in a minute, one is admitted, by whichever worker comes first."""
     for project in names:
         limits = ProjectLimits(requests_per_minute=1)
         refused = [await worker.admit(project, limits) for worker in (*workers, *workers)]
@@ -72,7 +67,6 @@ async def agree(workers: Sequence[Uses], names: Sequence[str]) -> None:
 
 
 async def hears(workers: Sequence[Uses]) -> None:
-    """Returns when all workers have heard of a change that is announced now."""
     changed = uuid4()
 
     def heard() -> bool:
@@ -134,7 +128,6 @@ async def test_cluster__slot_moves_under_load__nothing_is_away_and_all_is_counte
 
 
 def _counted(cluster: Cluster, project: str) -> int:
-    """Returns the requests of all minutes that the nodes hold together."""
     found = 0
     for node in cluster.primaries():
         with node.client() as client:
@@ -144,7 +137,7 @@ def _counted(cluster: Cluster, project: str) -> int:
 
 
 def move(cluster: Cluster, slot: int) -> None:
-    """Moves a slot to another node as `redis-cli --cluster reshard` does, with requests between its steps."""
+    """Moves a slot as `redis-cli --cluster reshard` does, with requests between its steps."""
     primaries = cluster.primaries()
     source = next(node for node in primaries if _owns(node, slot))
     target = next(node for node in primaries if node is not source)

@@ -1,5 +1,3 @@
-"""The whole product, with two web workers and Celery, while the primary of its Redis is killed under load."""
-
 from __future__ import annotations
 
 import json
@@ -24,8 +22,6 @@ SETTINGS = {"monthly_budget_usd": 1000, "rate_limit_enabled": True, "rate_limit_
 
 
 class Load:
-    """Requests, one after the other, from a thread. `statuses` has what is no 200."""
-
     def __init__(self, service: LiveService) -> None:
         self._service = service
         self._stop = threading.Event()
@@ -57,8 +53,9 @@ class Load:
 # By day test_acceptance.py loses a primary behind Sentinel.
 @pytest.fixture(params=cases(["sentinel", "cluster"], by_day=["cluster"]))
 def lost(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[dict[str, str], Callable[[], None]]]:
-    """Yields what the product is told of Redis, and a function that kills a primary and returns when another one has
-    taken its place."""
+    """Yields the product's settings of Redis, and a function that kills a primary and returns when another took
+    over.
+    """
     if request.param == "sentinel":
         with redis_sentinel(folder / "redis") as group:
             yield {"REDIS_URL": group.url}, lambda: _replaced(group.primary(), group.wait_for_primary)
@@ -102,7 +99,7 @@ def test_product__primary_killed_under_load__no_request_fails_and_all_is_as_befo
 
 
 def _counts_together(service: LiveService) -> None:
-    """Asserts that ten more requests, which go to both workers, are ten more in the minute's count."""
+    """Ten more requests to both workers must add ten to the minute's count."""
 
     def grew() -> bool:
         started, used = _minute(service)
@@ -123,7 +120,6 @@ def _minute(service: LiveService) -> tuple[str, int]:
 
 
 def _connected(service: LiveService) -> dict[str, float]:
-    """Returns how many workers reach Redis, by what they want of it."""
     name = "prompt_gateway_redis_connected_workers"
     return {dict(labels)["use"]: value for (found, labels), value in service.metrics().items() if found == name}
 

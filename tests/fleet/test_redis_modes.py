@@ -1,5 +1,3 @@
-"""Every use of Redis on one server, on the primary that Sentinels name, and on a cluster of six."""
-
 from __future__ import annotations
 
 import asyncio
@@ -79,7 +77,7 @@ async def test_budget__whose_spend_the_log_has_confirmed__is_shown_from_redis(re
 
 
 async def _confirmed(limiter: Limiter, scope: Scope) -> bool:
-    """Tells Redis that the log has no other request; False while the request of the test is open there."""
+    """Tells Redis that the log has no other request; False while the test's request is open there."""
     since, *_ = await limiter.since(scope)
     return since is not None and await limiter.raise_to(scope, since, 0, final=True)
 

@@ -32,7 +32,7 @@ PASSWORD = "pass-of-the-gateway"
 
 
 def documented_user() -> list[str]:
-    """Returns the words of docs/redis.md that make the user, with a password of ours."""
+    """Returns the words of docs/redis.md that make the user, with our password."""
     text = (ROOT / "docs" / "redis.md").read_text(encoding="utf-8")
     found = re.search(r"```\n(user gateway .+?)```", text, re.DOTALL)
     assert found
@@ -41,8 +41,6 @@ def documented_user() -> list[str]:
 
 @dataclass
 class SecureRedis:
-    """A server that only speaks TLS, with the documented user and no other."""
-
     folder: Path
     authority: trustme.CA
     port: int = field(default_factory=free_port)
@@ -55,13 +53,11 @@ class SecureRedis:
         return f"rediss://{user}@{host}:{self.port}/0{f'?ssl_ca_certs={self.ca_file}' if query is None else query}"
 
     def calls(self, name: str) -> int:
-        """Returns how often a command was run."""
         with redis.Redis.from_url(self.url(user="default:watcher")) as client:
             found: dict[str, dict[str, int]] = client.info("commandstats")
         return found.get(f"cmdstat_{name}", {"calls": 0})["calls"]
 
     def refusals(self) -> list[str]:
-        """Returns what the ACL has refused."""
         with redis.Redis.from_url(self.url(user="default:watcher")) as client:
             return [f"{entry['reason']} {entry['object']}" for entry in client.acl_log()]
 
@@ -98,7 +94,6 @@ def secure_redis(folder: Path) -> Iterator[SecureRedis]:
 
 @contextmanager
 def secure_cluster(folder: Path) -> Iterator[str]:
-    """Starts a cluster of three nodes that only speak TLS, to each other too; yields the product's address."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     # Nodes name each other by their addresses.
@@ -140,7 +135,6 @@ def _start_node(folder: Path, number: int, stack: ExitStack) -> str:
 
 @contextmanager
 def secure_sentinel(server: SecureRedis, password: str) -> Iterator[str]:
-    """Starts a Sentinel that only speaks TLS and has a password of its own; yields the product's address."""
     folder, port = server.folder / "sentinel", free_port()
     folder.mkdir()
     lines = [
@@ -241,7 +235,6 @@ def test_broker__with_tls__takes_a_message_and_trusts_no_other_certificate(serve
 
 
 def _celery(address: str) -> Any:
-    """Returns a connection of Celery's transport, as the settings make it."""
     made = broker(address)
     return kombu.Connection(made.url, transport_options=dict(made.transport_options), ssl=dict(made.use_ssl or {}))
 

@@ -1,5 +1,3 @@
-"""The servers themselves: each is what the tests of a fleet take it for."""
-
 from __future__ import annotations
 
 import http.server
@@ -92,7 +90,6 @@ def test_haproxy__host_that_is_not_ready__gets_no_request(folder: Path) -> None:
 
 @contextmanager
 def _host(name: str) -> Iterator[tuple[str, threading.Event]]:
-    """Yields the address of a web server that answers with its name, and whether it is ready."""
     is_ready = threading.Event()
     is_ready.set()
 

@@ -31,8 +31,7 @@ _GUIDE = ROOT / "docs" / "upgrading.md"
 
 
 def former_revision() -> str:
-    """Returns the last tag, or the revision that docs/upgrading.md names while there is none. Fails where the clone
-    lacks it."""
+    """Returns the last tag, else the revision that docs/upgrading.md names. Fails if the clone lacks it."""
     tags = _git("tag", "--list", "v*", "--sort=-v:refname", "--merged", "HEAD").decode().split()
     named = re.search(r"revision `([0-9a-f]{40})`", _GUIDE.read_text(encoding="utf-8"))
     revision = tags[0] if tags else (named[1] if named else "")
@@ -47,7 +46,6 @@ def _git(*words: str) -> bytes:
 
 @pytest.fixture
 def former(folder: Path) -> Path:
-    """The tree of the former release."""
     tree = folder / "former-tree"
     with tarfile.open(fileobj=BytesIO(_git("archive", former_revision()))) as archive:
         archive.extractall(tree, filter="data")
@@ -81,7 +79,6 @@ class Fleet:
         subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
 
     def replace(self, name: str, tree: Path, load: Load) -> None:
-        """Replaces a host as a deployment does, while the other one serves."""
         host = self.hosts[name]
         host.process.send_signal(signal.SIGTERM)
         wait_until(lambda: name not in self.proxy.ready, what=f"{name} to be left out")
@@ -91,7 +88,6 @@ class Fleet:
         load.wait_for_more(3)
 
     def change_everywhere(self, key: str, project: str) -> None:
-        """Writes and reads configuration by the management API of each host."""
         for host in self.hosts.values():
             name = f"made-{uuid4().hex}"
             headers = {"Authorization": f"Bearer {key}", "X-Project-Id": project}

@@ -51,7 +51,7 @@ def _unpack(folder: Path, packages: Path) -> None:
 
 
 def _own_lists(folder: Path) -> list[str]:
-    """Returns options for lists of packages in `folder`, which are fetched, if the machine's lists lack a server."""
+    """Returns options for package lists in `folder`, which are fetched if the machine's lists lack a server."""
     found = _run(["apt-cache", "policy", *PACKAGES], folder)
     if found.count("Candidate: ") - found.count("Candidate: (none)") == len(PACKAGES):
         return []

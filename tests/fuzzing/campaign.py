@@ -30,8 +30,6 @@ ONE_CALL = {"retry_enabled": False, "fallback_enabled": False}
 
 @dataclass(frozen=True)
 class FailedCase:
-    """A case whose answer breaks a rule; `replay` is the command line that sends it again."""
-
     entrance: str
     number: int
     replay: str
@@ -41,9 +39,6 @@ class FailedCase:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a campaign: `cases` were sent and `found` among them; `statuses` counts the answers' HTTP status
-    codes, 0 for none."""
-
     entrance: str
     cases: int
     statuses: dict[int, int]
@@ -52,8 +47,7 @@ class Outcome:
 
 @contextmanager
 def fuzzed_gateway() -> Iterator[GatewayService]:
-    """Yields a gateway of one worker on the suite's ClickHouse. Its log is checked by the same rules as after every
-    other test."""
+    """One worker on the suite's ClickHouse. Its log is checked by the same rules as after every other test."""
     url = os.environ.get("CLICKHOUSE_URL") or (Path(os.environ["VAR_DIR"]) / "run" / "clickhouse.url").read_text()
     settings = {**LONG_TIMEOUTS, "CLICKHOUSE_URL": url.strip(), "GATEWAY_BODY_SECONDS": "5"}
     with GatewayService(workers=1, settings=settings) as service:
@@ -63,7 +57,6 @@ def fuzzed_gateway() -> Iterator[GatewayService]:
 
 @contextmanager
 def entrance_of(name: str, service: GatewayService) -> Iterator[Entrance]:
-    """Yields an entrance with a project of its own and the upstream that the project needs."""
     with ExitStack() as stack:
         if name == "provider":
             upstream = stack.enter_context(DialectServer())

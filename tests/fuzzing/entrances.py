@@ -25,13 +25,12 @@ PROTOBUF = {"content-type": "application/x-protobuf"}
 
 
 def corpus_seeds(entrance: str) -> list[Any]:
-    """Returns the seeds of an entrance, earlier findings among them."""
     seeds: list[Any] = json.loads((CORPUS / f"{entrance}.json").read_bytes())
     return seeds
 
 
 class Entrance(ABC):
-    """One entrance. `seeds` are whole and valid; `send` returns the gateway's answer to a case or raises Finding."""
+    """`seeds` are whole and valid; `send` returns the gateway's answer to a case or raises Finding."""
 
     name: str
 
@@ -44,12 +43,10 @@ class Entrance(ABC):
         return corpus_seeds(self.name)
 
     @abstractmethod
-    def unchanged(self, seed: Any) -> Sent:
-        """Returns the seed as it is sent."""
+    def unchanged(self, seed: Any) -> Sent: ...
 
     @abstractmethod
-    def changed(self, random: Random, seed: Any) -> Sent:
-        """Returns the seed with changes."""
+    def changed(self, random: Random, seed: Any) -> Sent: ...
 
     def judge(self, answer: Answer) -> None:
         check(answer)
@@ -131,8 +128,6 @@ class Management(Entrance):
 
 
 class Telemetry(Entrance):
-    """The entrance of OTLP: JSON documents and protobuf messages of traces and logs."""
-
     name = "otlp"
 
     def unchanged(self, seed: Any) -> Sent:
@@ -155,15 +150,13 @@ class Telemetry(Entrance):
         return Sent(path=plain.path, headers=PROTOBUF, body=body)
 
     def judge(self, answer: Answer) -> None:
-        """Checks that an export is stored, in part or whole, or refused; the error envelope is OTLP's own."""
+        """An export is stored, in part or whole, or refused; the error envelope is OTLP's own."""
         check(answer)
         if answer.status not in (200, 400):
             raise Finding(f"status {answer.status}: {answer.body[:300]!r}")
 
 
 class Mcp(Entrance):
-    """The entrance of MCP: JSON-RPC messages."""
-
     name = "mcp"
 
     def unchanged(self, seed: Any) -> Sent:
@@ -195,7 +188,7 @@ def _protobuf(seed: Any) -> bytes:
 
 
 def _with_ids_as_base64(value: Any) -> Any:
-    """Returns the value with ids in base64: OTLP writes ids as hexadecimal digits where JSON of protobuf has base64
+    """OTLP writes ids in hexadecimal where JSON of protobuf has base64
     (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding)."""
     if isinstance(value, list):
         return [_with_ids_as_base64(item) for item in value]

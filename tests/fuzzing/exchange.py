@@ -1,5 +1,3 @@
-"""One exchange with the gateway under test, and the rules for every answer whatever was sent."""
-
 from __future__ import annotations
 
 import io
@@ -21,7 +19,7 @@ MAX_CASE_BYTES = 2 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Sent:
-    """A request. `raw` is the bytes of a whole HTTP request, sent in place of all other fields."""
+    """`raw` is a whole HTTP request, sent in place of all other fields."""
 
     method: str = "POST"
     path: str = "/"
@@ -32,7 +30,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Answer:
-    """The gateway's answer. `status` is 0 where the connection ended without an HTTP answer."""
+    """`status` is 0 if the connection ended without an HTTP answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -44,8 +42,7 @@ class Finding(AssertionError):
 
 
 def exchange(gateway: Gateway, client: httpx2.Client, sent: Sent) -> Answer:
-    """Returns the answer to a case, which `client` sends. Raises Finding when neither an answer nor the end of the
-    connection comes in time."""
+    """Raises Finding if neither an answer nor the end of the connection comes in time."""
     try:
         return _raw(gateway, sent.raw) if sent.raw is not None else _request(gateway, client, sent)
     except (TimeoutError, httpx2.TimeoutException) as error:
@@ -66,7 +63,6 @@ def check(answer: Answer, *, allowed_failures: frozenset[int] = frozenset()) -> 
 
 
 def check_envelope(answer: Answer) -> None:
-    """Raises Finding when a refusal is not the documented error object."""
     if answer.status < 400:
         return
     try:
@@ -93,7 +89,6 @@ def _request(gateway: Gateway, client: httpx2.Client, sent: Sent) -> Answer:
 
 
 def _raw(gateway: Gateway, raw: bytes) -> Answer:
-    """Sends the bytes, closes the sending side, and reads to the end."""
     received = b""
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=TIMEOUT_SECONDS) as connection:
         try:
@@ -107,7 +102,6 @@ def _raw(gateway: Gateway, raw: bytes) -> Answer:
 
 
 def _first_answer(received: bytes) -> Answer:
-    """Returns the first answer among the bytes. Raises Finding when they are no HTTP."""
     if not received:
         return Answer(0, {}, b"")
     response = HTTPResponse(cast("socket.socket", _Received(received)))

@@ -42,7 +42,6 @@ ODD_NAMES = ("", "__proto__", "__class__", "type", "id", "content", "\x00", "nam
 
 
 def mutated_json(random: Random, document: Any, donors: Sequence[Any]) -> Any:
-    """Returns a copy of `document` with a few changes; `donors` lend it parts of themselves."""
     changed = document
     for _ in range(random.choice(CHANGES)):
         path = random.choice(list(places(changed)))
@@ -51,7 +50,6 @@ def mutated_json(random: Random, document: Any, donors: Sequence[Any]) -> Any:
 
 
 def mutated_bytes(random: Random, data: bytes, donors: Sequence[bytes]) -> bytes:
-    """Returns `data` with a few pieces cut, doubled, flipped, moved or replaced."""
     changed = data
     for _ in range(random.choice(CHANGES)):
         changed = random.choice(_BYTE_CHANGES)(random, changed, donors)
@@ -59,7 +57,7 @@ def mutated_bytes(random: Random, data: bytes, donors: Sequence[bytes]) -> bytes
 
 
 def encoded(document: Any) -> bytes:
-    """Returns the document as JSON. Lone surrogates stay escapes, as a malicious client would write them."""
+    """Lone surrogates stay escapes, as a malicious client would write them."""
     return json.dumps(document).encode()
 
 

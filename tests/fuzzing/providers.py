@@ -31,9 +31,6 @@ STORIES = {
 
 
 class ProviderAnswers(Entrance):
-    """The entrance of providers. Seeds name a provider, a story and whether it is streamed; the provider's answer is
-    changed."""
-
     name = "provider"
 
     def __init__(self, gateway: Gateway, client: httpx2.Client, upstream: DialectServer) -> None:
@@ -71,8 +68,7 @@ class ProviderAnswers(Entrance):
         return answer
 
     def judge(self, answer: Answer) -> None:
-        """Checks that the result is an answer, a failure in its envelope, or a stream with at most one error at its
-        end."""
+        """The result is an answer, a failure in its envelope, or a stream with at most one error at its end."""
         check(answer, allowed_failures=FAILURES)
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
             check_envelope(answer)
@@ -84,8 +80,7 @@ class ProviderAnswers(Entrance):
             raise Finding(f"an internal error: {stream.errors!r}")
 
     def _request(self, seed: Any) -> Sent:
-        """Returns a request for a model that no earlier case named, because a circuit opens for each model
-        separately."""
+        """Names a new model each time, because each model has its own circuit."""
         self._requests += 1
         body: dict[str, Any] = {
             "model": f"{model_of(seed['provider'])}-{self._requests}",
@@ -106,7 +101,6 @@ class ProviderAnswers(Entrance):
 
 
 def _pieces(fake: FakeDialect, seed: Any) -> list[bytes]:
-    """Returns the provider's answer: the events of a stream, or one body."""
     story = STORIES[seed["story"]]
     return list(fake.stream(story).events) if seed["stream"] else [fake.whole(story).body]
 

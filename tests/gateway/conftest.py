@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from tests.fakes.scripted import Script, ScriptedServer, Step, answer
 from tests.gateway.sandbox import SandboxProcess
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 from tests.gateway.stage import Stage, staged
+from tests.small_disk import SmallDisk, small_disk
 
 Scripted = Callable[..., tuple[Gateway, Script]]
 Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
@@ -148,3 +151,12 @@ def stage(service: GatewayService) -> Iterator[Stage]:
     """A project of its own for each module, in which every provider is enabled and played by its fake."""
     with staged(service) as made:
         yield made
+
+
+@pytest.fixture
+def disk(tmp_path: Path, settings: Settings) -> Iterator[SmallDisk]:
+    """A small disk with the spool, and nothing else on it."""
+    with small_disk(tmp_path / "disk", 8 << 20) as found:
+        settings.SPOOL_DIR = found.path / "spool"
+        settings.SPOOL_RESERVE_BYTES = 256 * 1024
+        yield found

@@ -4,8 +4,6 @@ vendor account without quota, and a time to wait."""
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import openai
@@ -16,6 +14,7 @@ from tests.fakes.scripted import Script, Step
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.wire import assert_error, body, read_stream
+from tests.tables.cases import tabled
 
 LONG: dict[str, Any] = {
     "message": "This model's maximum context length is 8192 tokens.",
@@ -264,24 +263,7 @@ def test_rate_limit__is_retried_and_keeps_its_code(routed: Routed) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize(
-    ("status", "headers", "message", "seconds"),
-    [
-        (429, {"retry-after": "17"}, "slow down", 17),
-        (503, {"retry-after": "17"}, "overloaded", 17),
-        (429, {"retry-after": format_datetime(datetime.now(UTC) + timedelta(hours=3), usegmt=True)}, "slow down", 3600),
-        (429, {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m11.5s"}, "slow down", 72),
-        (429, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800000"}, "slow down", 3600),
-        (
-            429,
-            {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2099-01-01T00:00:00Z"},
-            "slow",
-            3600,
-        ),
-        (429, {}, "Rate limit reached. Please try again in 41.2s. Visit us.", 42),
-    ],
-    ids=["seconds", "503", "date", "duration", "unix", "iso", "words"],
-)
+@tabled
 def test_retry_after__of_the_last_failure__is_passed_on(
     routed: Routed, stream: bool, status: int, headers: dict[str, str], message: str, seconds: int
 ) -> None:

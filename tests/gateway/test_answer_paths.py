@@ -3,7 +3,6 @@ application, give the same answers."""
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
@@ -13,7 +12,8 @@ import pytest
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
-from tests.gateway.wire import ENDPOINT, bearer, body
+from tests.gateway.wire import ENDPOINT, bearer, encoded
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 # The routing of the application handles requests whose URL is anything but the path alone.
@@ -39,10 +39,6 @@ def both(gateway: Gateway, content: bytes, **options: Any) -> Answer:
     return direct
 
 
-def encoded(**fields: Any) -> bytes:
-    return json.dumps(body(**fields)).encode()
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_answers__by_both_ways__are_the_same(gateway: Gateway, *, stream: bool) -> None:
     status, _, answer = both(gateway, encoded(stream=stream))
@@ -51,17 +47,7 @@ def test_answers__by_both_ways__are_the_same(gateway: Gateway, *, stream: bool) 
     assert (b"[DONE]" in answer) is stream
 
 
-@pytest.mark.parametrize(
-    ("content", "options", "status"),
-    [
-        (b"{", {}, 400),
-        (encoded(model="nobody/serves-this"), {}, 404),
-        (encoded(), {"key": "svc_wrong"}, 401),
-        (encoded(), {"method": "PUT"}, 405),
-        (b"", {"method": "GET"}, 405),
-    ],
-    ids=["not_json", "unknown_model", "wrong_key", "put", "get"],
-)
+@tabled
 def test_errors__by_both_ways__are_the_same(
     gateway: Gateway, content: bytes, options: dict[str, Any], status: int
 ) -> None:

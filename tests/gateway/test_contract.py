@@ -21,6 +21,7 @@ from gateway.pipeline import contract
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.wire import body
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 SCHEMA = {
@@ -53,18 +54,9 @@ def asking(schema: Any = SCHEMA, **fields: Any) -> dict[str, Any]:
 
 
 VALID = '{"name": "Ada", "ages": [3, 4]}'
-BROKEN = [
-    ('{"name": 5}', "choices[0]: #/properties/name/type fails"),
-    ('{"name": "Ada", "ages": [3, "secret"]}', "choices[0]: #/properties/ages/items/type fails"),
-    ("{}", "choices[0]: #/required fails"),
-    ('{"name": "Ada", "secret": 1}', "choices[0]: #/additionalProperties fails"),
-    ('{"name": "Ada"', "choices[0]: not JSON"),
-    ("Sure! Here it is: {}", "choices[0]: not JSON"),
-    ("", "choices[0]: not JSON"),
-]
 
 
-@pytest.mark.parametrize(("text", "reason"), BROKEN)
+@tabled
 def test_answer__violates_the_schema__is_passed_through_and_reported(
     scripted: Scripted, text: str, reason: str
 ) -> None:
@@ -148,16 +140,7 @@ def test_schema__of_a_managed_prompt__holds_too(scripted: Scripted) -> None:
     assert response.headers[HEADER] == "true"
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "no such type"},
-        {"$ref": "http://127.0.0.1:9/other.json"},
-        {"$schema": "http://127.0.0.1:9/meta", "type": "object"},
-        {"pattern": "("},
-        17,
-    ],
-)
+@tabled
 def test_schema__cannot_be_read__answer_is_left_alone(scripted: Scripted, schema: Any) -> None:
     gateway, _ = scripted(play.answer("anything"))
 
@@ -269,16 +252,7 @@ def test_content__in_parts__is_their_text() -> None:
     assert problem_of(SCHEMA, [*PARTS, {"type": "text", "text": "5}"}]) == "choices[0]: #/properties/name/type fails"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"content": "", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
-        {"content": "I look it up.", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
-        {"content": "", "function_call": {"name": "f", "arguments": "{}"}},
-        {"content": "", "refusal": "I cannot say."},
-        {"content": None, "refusal": "I cannot say."},
-    ],
-)
+@tabled
 def test_message__that_is_no_answer__violates_nothing(message: dict[str, Any]) -> None:
     assert problem_of(SCHEMA, **message) is None
 

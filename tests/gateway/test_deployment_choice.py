@@ -37,6 +37,7 @@ from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import estimated_tokens
 from tests.gateway.scene import TIMEOUTS, Clock
+from tests.tables.cases import tabled
 
 PROJECT = UUID(int=1)
 REQUESTS = 10_000
@@ -182,17 +183,7 @@ def test_select__retries_allowed__a_sibling_is_asked_at_once() -> None:
     assert [attempt.deployment for attempt in state.routing.failed] == asked[:2]
 
 
-@pytest.mark.parametrize(
-    ("preferences", "expected"),
-    [
-        ({"only": ["openai-eu"]}, ["openai-eu"]),
-        ({"only": ["azure_openai"]}, ["azure_openai"]),
-        ({"order": ["openai-us", "openai-eu"], "only": ["openai"]}, ["openai-us", "openai-eu", "openai"]),
-        ({"order": ["azure_openai"], "ignore": ["openai"]}, ["azure_openai"]),
-        ({"ignore": ["azure_openai", "openai-us", "openai-eu"], "only": ["openai"]}, ["openai"]),
-        ({"order": ["openai-eu"], "allow_fallbacks": False}, ["openai-eu"]),
-    ],
-)
+@tabled
 def test_select__provider_object__takes_names_and_providers(preferences: dict[str, Any], expected: list[str]) -> None:
     """`openai` stands for all of its deployments, also where one is called so."""
     found = Project((*THREE, *OTHERS)).names(provider=preferences)
@@ -211,14 +202,7 @@ def test_select__several_providers__one_providers_deployments_stand_together() -
     assert names[3:] == ["azure_openai"]
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("openai-eu/gpt-4o", {"openai-eu"}),
-        ("openai/gpt-4o", {"openai", "openai-eu", "openai-us"}),
-        ("anthropic/claude-sonnet-4-5", {"anthropic"}),
-    ],
-)
+@tabled
 def test_select__name_before_the_model__that_deployment_alone(model: str, expected: set[str]) -> None:
     assert set(Project((*THREE, *OTHERS)).names(model=model)) == expected
 

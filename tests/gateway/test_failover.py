@@ -16,20 +16,10 @@ from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind, UnsupportedParameterError
 from integrations.providers.usage import Usage
 from tests.gateway.scene import Scene, ScriptedAnswer, failing
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "code"),
-    [
-        (FailureKind.UNAVAILABLE, FailureKind.CREDENTIALS, "provider_unavailable"),
-        (FailureKind.RATE_LIMITED, FailureKind.NOT_FOUND, "provider_unavailable"),
-        (FailureKind.TIMEOUT, FailureKind.UNUSABLE, "provider_timeout"),
-        (FailureKind.CREDENTIALS, FailureKind.NOT_FOUND, "provider_error"),
-        (FailureKind.NOT_FOUND, FailureKind.CREDENTIALS, "provider_error"),
-        (FailureKind.NOT_FOUND, FailureKind.NOT_FOUND, "model_not_found"),
-        (FailureKind.CREDENTIALS, FailureKind.TIMEOUT, "provider_timeout"),
-    ],
-)
+@tabled
 async def test_failover__all_fail__the_client_gets_the_transient_failure(
     first: FailureKind, second: FailureKind, code: str
 ) -> None:

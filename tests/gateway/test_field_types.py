@@ -9,85 +9,11 @@ import pytest
 
 from tests.gateway.service import Gateway
 from tests.gateway.wire import assert_error, body
+from tests.tables.cases import stored
 
-MESSAGE = {"role": "user", "content": "hi"}
+WRONG: list[tuple[str, Any]] = stored(__file__, "WRONG")
 
-WRONG: list[tuple[str, Any]] = [
-    ("model", 5),
-    ("model", ["gpt-4o"]),
-    ("model", ""),
-    ("messages", "hi"),
-    ("messages", {"role": "user"}),
-    ("messages", [5]),
-    ("messages", [None]),
-    ("temperature", "1"),
-    ("temperature", True),
-    ("temperature", [1]),
-    ("max_tokens", "10"),
-    ("max_tokens", 1.5),
-    ("max_tokens", True),
-    ("top_p", "0.5"),
-    ("top_p", False),
-    ("n", "1"),
-    ("n", 1.5),
-    ("n", True),
-    ("stream", 1),
-    ("stream", "true"),
-    ("stop", 5),
-    ("stop", [5]),
-    ("stop", {"a": 1}),
-    ("frequency_penalty", "0"),
-    ("frequency_penalty", True),
-    ("presence_penalty", {}),
-    ("presence_penalty", False),
-    ("user", 5),
-    ("seed", "1"),
-    ("seed", 1.5),
-    ("seed", True),
-    ("tools", {}),
-    ("tools", "none"),
-    ("tools", ["get_weather"]),
-    ("tool_choice", 1),
-    ("tool_choice", "maybe"),
-    ("tool_choice", ["auto"]),
-    ("response_format", "json_object"),
-    ("thinking", "enabled"),
-    ("thinking", True),
-    ("reasoning_effort", ""),
-    ("reasoning_effort", "x" * 65),
-    ("reasoning_effort", 3),
-    ("models", "gpt-4o"),
-    ("models", [5]),
-    ("provider", "openai"),
-    ("prompt_config", 5),
-    ("prompt_variables", []),
-    ("prompt_variables", "name=x"),
-]
-
-WRONG_INSIDE: list[tuple[str, dict[str, Any]]] = [
-    ("role", {"messages": [{"role": "robot", "content": "hi"}]}),
-    ("role", {"messages": [{"role": 5, "content": "hi"}]}),
-    ("content", {"messages": [{"role": "user", "content": 5}]}),
-    ("content", {"messages": [{"role": "user", "content": {"text": "hi"}}]}),
-    ("content", {"messages": [{"role": "user", "content": ["hi"]}]}),
-    ("text", {"messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]}),
-    ("image_url", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "http://x"}]}]}),
-    ("url", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": 1}}]}]}),
-    ("document_url", {"messages": [{"role": "user", "content": [{"type": "document_url", "document_url": 1}]}]}),
-    ("tool_calls", {"messages": [{"role": "assistant", "content": "", "tool_calls": "x"}]}),
-    ("tool_call_id", {"messages": [{"role": "tool", "content": "x", "tool_call_id": 5}]}),
-    ("name", {"messages": [{"role": "user", "content": "x", "name": 5}]}),
-    ("response_format.type", {"response_format": {"type": "xml"}}),
-    ("response_format.json_schema", {"response_format": {"type": "json_schema", "json_schema": "x"}}),
-    ("thinking.type", {"thinking": {"type": ""}}),
-    ("thinking.type", {"thinking": {"type": 5}}),
-    ("thinking.budget_tokens", {"thinking": {"type": "enabled", "budget_tokens": "many"}}),
-    ("provider.sort", {"provider": {"sort": "price"}}),
-    ("provider.order", {"provider": {"order": "openai"}}),
-    ("provider.only", {"provider": {"only": [5]}}),
-    ("provider.ignore", {"provider": {"ignore": {}}}),
-    ("provider.allow_fallbacks", {"provider": {"allow_fallbacks": "yes"}}),
-]
+WRONG_INSIDE: list[tuple[str, dict[str, Any]]] = stored(__file__, "WRONG_INSIDE")
 
 MISSING: list[tuple[str, dict[str, Any]]] = [
     ("model", {"model": ...}),

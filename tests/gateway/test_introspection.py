@@ -14,9 +14,9 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.wire import body
+from tests.tables.cases import tabled
 
 LOOKING = {"introspection_enabled": True, "thinking_budget_tokens": 2048}
-TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 MESSAGES = [{"role": "user", "content": "Zwölf Äpfel"}]
 
 
@@ -51,16 +51,7 @@ def test_stream__of_a_reasoning_model__reasoning_is_requested(routed: Routed) ->
     assert json.loads(sent)["reasoning_effort"] == "low"
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"thinking": {"type": "disabled"}},
-        {"thinking": None},
-        {"reasoning_effort": "high"},
-        {"reasoning_effort": None},
-        {"reasoning": {"effort": "high"}},
-    ],
-)
+@tabled
 def test_request__that_speaks_of_reasoning__has_its_way(routed: Routed, fields: dict[str, Any]) -> None:
     with_introspection, *_ = exchange(routed, "openai", LOOKING, body(model="gpt-5", **fields))
     without_introspection, *_ = exchange(routed, "openai", {}, body(model="gpt-5", **fields))
@@ -115,15 +106,7 @@ def test_request__that_is_at_fault_itself__fails_as_it_would_without(routed: Rou
     assert len(scripts["openai"].received) == 2
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"tools": [TOOL], "tool_choice": "required"},
-        {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "look"}}},
-        {"max_completion_tokens": 500},
-        {"max_tokens": 2047},
-    ],
-)
+@tabled
 def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Routed, fields: dict[str, Any]) -> None:
     gateway, scripts = routed(LOOKING, openai=[play.answer()])
     response = gateway.post(body(model="gpt-5", **fields))

@@ -21,6 +21,7 @@ from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_key
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 URL = "/api/llm/models"
@@ -172,20 +173,6 @@ def test_catalog__of_many_models__needs_one_query_of_the_store_and_few_of_sql(
     assert len(captured) <= 20
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "family"),
-    [
-        ("openai", "gpt-4o-2024-08-06", "gpt-4o"),
-        ("anthropic", "claude-sonnet-4-20250514", "claude-sonnet-4"),
-        ("openrouter", "anthropic/claude-sonnet-4", "claude-sonnet-4"),
-        ("openrouter", "deepseek/deepseek-r1:free", "deepseek-r1"),
-        ("bedrock", "us.anthropic.claude-sonnet-4-20250514-v1:0", "claude-sonnet-4"),
-        ("google_vertex", "publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
-        ("together", "meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct"),
-        ("openai", "ft:gpt-4o:acme::1", "ft:gpt-4o:acme::1"),
-        ("openai", "gpt-4o/", "gpt-4o"),
-        ("openai", "//", "--"),
-    ],
-)
+@tabled
 def test_family__names_of_providers__are_one(provider: str, model: str, family: str) -> None:
     assert family_of(provider, model) == family

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from rest_framework.test import APIClient
 
 from core.models import AuditEntry, Project
 from gateway.models import ModelGroupRow
 from gateway.selectors import model_groups
+from tests.tables.cases import tabled
 
 PATH = "/api/llm/model-groups"
 MEMBERS = [{"model": "openai/gpt-4o-mini", "weight": 3}, {"model": "anthropic/claude-haiku-4.5", "weight": 1}]
@@ -55,20 +55,7 @@ def test_group__name_taken__409(api: APIClient) -> None:
     assert (again.status_code, again.json()["error"]["code"]) == (409, "model_group_exists")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("openai", "the name of a provider"),
-        ("auto", "preferred models"),
-        ("a/b", "provider's model"),
-        ("gpt-mine", "models of openai"),
-        ("with space", "letters"),
-        ("-first", "begin with"),
-        ("", "blank"),
-        ("x" * 65, "64"),
-        (5, "text"),
-    ],
-)
+@tabled
 def test_group__name_that_cannot_be__400_names_it(api: APIClient, name: Any, words: str) -> None:
     answer = api.post(PATH, {**FAST, "name": name})
 
@@ -76,14 +63,7 @@ def test_group__name_that_cannot_be__400_names_it(api: APIClient, name: Any, wor
     assert words in answer.json()["error"]["details"]["name"][0]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"members": [{"model": "auto"}]},
-        {"members": [{"model": "gpt-4o"}, {"model": "gpt-4o"}]},
-        {"members": [{"model": "gpt-4o", "weight": 0}]},
-    ],
-)
+@tabled
 def test_group__invalid__400_names_the_field(api: APIClient, change: dict[str, Any]) -> None:
     (field,) = change
     answer = api.post(PATH, {**FAST, **change})

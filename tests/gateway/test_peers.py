@@ -18,6 +18,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, body, read_stream
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 _MANAGED = "/api/llm/settings"
@@ -308,24 +309,7 @@ def test_pipelined__garbage_behind_good_requests__does_not_cost_their_answers(ga
     assert [answer.status for answer in found] == [200, 200]
 
 
-_CHUNKED = b"Transfer-Encoding: chunked\r\n"
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"Content-Length: 5\r\n" + _CHUNKED + b"\r\n0\r\n\r\n",
-        b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
-        b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-        b"Content-Length : 5\r\n\r\nhello",
-        b"Content-Length: -1\r\n\r\n",
-        b"Content-Length: 99999999999999999999999\r\n\r\n",
-        b"X: a\n b\r\n folded: yes\r\n\r\n",
-        _CHUNKED + b"\r\nzz\r\n",
-        b"X: a\x00b\r\n\r\n",
-        b"no colon\r\n\r\n",
-    ],
-)
+@tabled
 def test_request__ambiguous__is_refused_and_closed(gateway: Gateway, sent: bytes) -> None:
     before = gateway.service.log.stat().st_size
     head = f"POST {ENDPOINT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {gateway.key}\r\n".encode()
@@ -340,20 +324,7 @@ _TARGETS = ["POST /api/gateway/v1/chat/completions", "GET /healthz", "GET /api/l
 
 
 @pytest.mark.parametrize("target", _TARGETS)
-@pytest.mark.parametrize(
-    ("version", "hosts", "naming"),
-    [
-        ("1.1", [], "no Host"),
-        ("1.1", ["localhost", "localhost"], "more than one Host"),
-        ("1.1", ["localhost", "evil.example"], "more than one Host"),
-        ("1.0", ["localhost", "evil.example"], "more than one Host"),
-        ("1.1", ["local host"], "Host"),
-        ("1.1", ["localhost/path"], "Host"),
-        ("1.1", ["user@localhost"], "Host"),
-        ("1.1", ["localhost:port"], "Host"),
-        ("1.1", ["[::1"], "Host"),
-    ],
-)
+@tabled
 def test_host__missing_doubled_or_none__is_refused_on_every_path(
     gateway: Gateway, target: str, version: str, hosts: list[str], naming: str
 ) -> None:
@@ -379,18 +350,7 @@ def test_host__missing_in_http_1_0__is_served(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/gateway/v1/models", "/healthz", "/api/llm/settings"])
-@pytest.mark.parametrize(
-    ("url", "host", "status"),
-    [
-        ("http://localhost", "localhost", 200),
-        ("http://LOCALHOST:80", "localhost", 200),
-        ("https://any.example", "any.example", 200),
-        ("http://evil.example", "localhost", 400),
-        ("http://localhost:81", "localhost", 400),
-        ("http://user@localhost", "localhost", 400),
-        ("http://localhost.evil.example", "localhost", 400),
-    ],
-)
+@tabled
 def test_url__of_the_absolute_form__has_the_host_of_the_header(
     gateway: Gateway, path: str, url: str, host: str, status: int
 ) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -16,12 +15,12 @@ from pytest_django import Settings
 from analytics.errors import AnalyticsUnavailableError
 from analytics.models import TraceDestination, TraceDestinationStatus
 from analytics.parameters.ranges import TimeRange
-from analytics.presenters import metrics
+from analytics.queries.groups import get_sums
+from analytics.queries.summed import Sums
 from analytics.request_log.record import Outcome
-from analytics.wire.metrics import Totals
 from core.models import Project
 from gateway.limits.figures import Spend
-from gateway.reports import problems
+from gateway.reports import log_looks, problems
 from gateway.tables.alert import AlertDelivery, BudgetAlert
 from integrations.errors import HealthUnavailableError
 from integrations.health.reader import HealthStatus, ProviderHealth
@@ -171,28 +170,28 @@ def test_problems__store_away__is_critical_after_two_looks(project: Project, mon
         raise AnalyticsUnavailableError("The store does not answer.")
 
     with monkeypatch.context() as gone:
-        gone.setattr(metrics, "totals", away)
+        gone.setattr(log_looks, "get_sums", away)
         seen = [[(one["kind"], one["severity"]) for one in found(project)] for _ in range(3)]
     unavailable = [("store_unavailable", "critical")]
     assert seen == [[("store_slow", "warning")], unavailable, unavailable]
 
     assert found(project) == []
     with monkeypatch.context() as gone:
-        gone.setattr(metrics, "totals", away)
+        gone.setattr(log_looks, "get_sums", away)
         assert [one["kind"] for one in found(project)] == ["store_slow"]
 
 
 def test_problems__store_answers_late__never_critical_and_not_asked_twice(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, release, totals = [], threading.Event(), metrics.totals
+    asked, release = [], threading.Event()
 
-    def late(project_id: UUID, hour: TimeRange) -> Totals:
+    def late(*hour: Any) -> Sums:
         asked.append(hour)
         release.wait()
-        return totals(project_id, hour)
+        return get_sums(*hour)
 
-    monkeypatch.setattr(metrics, "totals", late)
+    monkeypatch.setattr(log_looks, "get_sums", late)
     monkeypatch.setattr(problems, "_STORE_SECONDS", 0.01)
     try:
         for _ in range(3):

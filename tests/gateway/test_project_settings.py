@@ -16,6 +16,7 @@ from gateway.selectors import project_settings
 from gateway.services import replace_settings
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -63,18 +64,7 @@ def test_settings__values_of_another_version__are_left_alone() -> None:
     assert row.values["of_a_later_version"] == 1
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"guardrails": {"trust_mode": "strict"}},
-        {"guardrails": {"max_prompt_tokens": 0}},
-        {"guardrails": [1]},
-        {"rate_limit_rpm": 2**31},
-        {"agent_scopes": ["everything:write"]},
-        {"retention_days": 0},
-        {"log_content": None},
-    ],
-)
+@tabled
 def test_settings__out_of_range__are_not_stored(values: dict[str, Any]) -> None:
     project = make_project()
 

@@ -12,6 +12,7 @@ from tests.gateway.managed import Prompt, last_sent, make_prompt
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.test_prompt_fetch import fetch, refused
 from tests.gateway.wire import assert_error, body
+from tests.tables.cases import tabled
 
 
 @pytest.fixture
@@ -51,16 +52,7 @@ def test_request__that_names_a_version__gets_it(
     assert response.headers["x-svc-prompt-version"] == str(record.prompt_version)
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("support@nowhere", "prompt_label_not_found"),
-        ("support@9", "prompt_version_not_found"),
-        ("support@0", "prompt_version_not_found"),
-        ("support@", "prompt_label_not_found"),
-        ("other@production", "prompt_config_not_found"),
-    ],
-)
+@tabled
 def test_request__that_names_an_unknown_version__is_404(
     labelled: tuple[Gateway, Script, Prompt], name: str, code: str
 ) -> None:

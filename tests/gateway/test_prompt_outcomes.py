@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +17,7 @@ from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from integrations.pricing.cost import Price
 from rollouts.allocation import AllocationType
 from tests.gateway.prompted import PROJECT, ROLLOUT, a_version
+from tests.tables.cases import tabled
 
 STARTED_NS = 1_795_258_025_924_675_526
 ATTRIBUTES = {
@@ -73,15 +74,7 @@ def test_record__of_the_same_span__has_the_same_id_and_of_another_one_another(sn
     assert UUID(first.request_id).int >> 80 == STARTED_NS // 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "kept_status"),
-    [
-        (None, "provider_unavailable", 503),
-        ("500", "provider_unavailable", 503),
-        ("429", "provider_unavailable", 503),
-        ("400", "provider_rejected", 400),
-    ],
-)
+@tabled
 def test_record__of_a_failed_call__is_the_failure_of_the_vendor_or_of_the_request(
     snapshot: ProjectSnapshot, status: str | None, code: str, kept_status: int
 ) -> None:
@@ -91,16 +84,7 @@ def test_record__of_a_failed_call__is_the_failure_of_the_vendor_or_of_the_reques
     assert (record.outcome, record.error_code, record.status_code) == (Outcome.ERROR, code, kept_status)
 
 
-@pytest.mark.parametrize(
-    ("stated", "kept"),
-    [
-        ("length", "length"),
-        ("max_tokens", "length"),
-        ("MAX_TOKENS", "length"),
-        ("SAFETY", "content_filter"),
-        ("x", "stop"),
-    ],
-)
+@tabled
 def test_record__finish_reason_of_a_vendor__in_the_words_of_chat_completions(
     snapshot: ProjectSnapshot, stated: str, kept: str
 ) -> None:
@@ -110,19 +94,7 @@ def test_record__finish_reason_of_a_vendor__in_the_words_of_chat_completions(
     assert record.finish_reason == kept
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"prompt_gateway__rollout_id": str(uuid4())},
-        {"prompt_gateway__variant": "baseline"},
-        {"prompt_gateway__variant": "both"},
-        {"prompt_gateway__allocation_unit": "0"},
-        {"prompt_gateway__allocation_unit": "99999999999999999999"},
-        {"prompt_gateway__rollout_stage": "2"},
-        {"prompt_gateway__prompt__config_id": "c-2"},
-        {"gen_ai__prompt__version": "x"},
-    ],
-)
+@tabled
 def test_record__of_no_arm_of_the_rollout__is_none(snapshot: ProjectSnapshot, attributes: dict[str, Any]) -> None:
     assert record_of(snapshot, a_call(**attributes)) is None
 

@@ -14,6 +14,7 @@ from core.errors import ValidationError
 from gateway.errors import PromptConfigNotFoundError
 from prompts.errors import BrokenIncludeError, InvalidVariableError, MissingVariableError, UnknownVariableError
 from tests.gateway.prompted import JSON, SCHEMA, TOOL, a_prompt, a_version, injected, sent
+from tests.tables.cases import tabled
 
 
 def test_prompt__named__becomes_the_first_message_and_nothing_else_changes() -> None:
@@ -186,17 +187,7 @@ def test_defaults__left_out_by_the_request__are_the_versions() -> None:
     assert state.request.tools is None
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"temperature": 0.0},
-        {"max_tokens": 1},
-        {"max_completion_tokens": 1},
-        {"tools": []},
-        {"functions": [{"name": "f"}]},
-        {"response_format": {"type": "text"}},
-    ],
-)
+@tabled
 def test_defaults__set_by_the_request__stay_the_requests(own: dict[str, Any]) -> None:
     version = a_version(temperature=0.25, max_tokens=9, tools=[TOOL], response_format=SCHEMA)
 

@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.scripted import answer
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import assert_error, body
+from tests.tables.cases import tabled
 
 MODELS = "/api/gateway/v1/models"
 
@@ -27,18 +28,7 @@ def new_key(project: Gateway, **limits: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("limits", "model", "status"),
-    [
-        ({"allowed_models": ["gpt-*"]}, "gpt-4o", 200),
-        ({"allowed_models": ["openai/gpt-4o"]}, "gpt-4o", 200),
-        ({"allowed_models": ["groq/*"]}, "gpt-4o", 403),
-        ({"allowed_models": ["o?"]}, "gpt-4o", 403),
-        ({"allowed_providers": ["groq"]}, "openai/gpt-4o", 403),
-        ({"allowed_providers": ["g*"]}, "groq/llama-3.3-70b-versatile", 200),
-        ({"allowed_models": ["gpt-*"], "allowed_providers": ["groq"]}, "gpt-4o", 403),
-    ],
-)
+@tabled
 def test_restricted_key__calls_what_its_patterns_name(
     project: Gateway, limits: dict[str, Any], model: str, status: int
 ) -> None:

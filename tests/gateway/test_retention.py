@@ -10,7 +10,7 @@ from analytics.models import Feedback, Score
 from analytics.scores.services import NewScore, record_feedback, record_score
 from core.models import Project
 from gateway.retention import expire_judgements
-from gateway.tasks import expire_judgements as task
+from gateway.tasks import nightly
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
 
@@ -58,4 +58,4 @@ def test_retention__counts_utc_days(hours_ago: int, retained: int) -> None:
 
 def test_task__runs_without_anything_to_do() -> None:
     make_project()
-    task()
+    nightly()

@@ -11,6 +11,7 @@ from gateway.snapshot.prompts import RunningRollout
 from prompts.errors import UnknownVariableError
 from rollouts.allocation import AllocationType, UnitKind, unit_number, variant_at
 from tests.gateway.prompted import ROLLOUT, a_prompt, a_version, injected, sent
+from tests.tables.cases import tabled
 
 
 def a_rollout(**fields: Any) -> RunningRollout:
@@ -34,18 +35,7 @@ def test_rollout__running__serves_the_arms_version(weight: int, text: str, varia
     assert state.warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("allocation", "headers", "fields", "kind", "value", "fallback"),
-    [
-        (AllocationType.USER_STICKY, {"x-svc-user-id": "ann"}, {"user": "bob"}, UnitKind.USER, "ann", False),
-        (AllocationType.USER_STICKY, {}, {"user": "bob"}, UnitKind.USER, "bob", False),
-        (AllocationType.USER_STICKY, {"x-svc-session-id": "s"}, {}, UnitKind.SESSION, "s", True),
-        (AllocationType.USER_STICKY, {}, {}, UnitKind.REQUEST, "r-1", True),
-        (AllocationType.SESSION_STICKY, {"x-svc-session-id": "s"}, {"user": "bob"}, UnitKind.SESSION, "s", False),
-        (AllocationType.SESSION_STICKY, {"x-svc-user-id": "ann"}, {}, UnitKind.REQUEST, "r-1", True),
-        (AllocationType.RANDOM, {"x-svc-user-id": "ann", "x-svc-session-id": "s"}, {}, UnitKind.REQUEST, "r-1", False),
-    ],
-)
+@tabled
 def test_rollout__unit__is_what_it_goes_by_else_the_next_one_with_a_warning(
     allocation: AllocationType,
     headers: dict[str, str],

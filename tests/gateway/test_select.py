@@ -24,6 +24,7 @@ from integrations.health.targets import Target
 from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind
 from integrations.registry import default_model
+from tests.tables.cases import tabled
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
@@ -93,20 +94,7 @@ def test_select__models__each_in_order_and_none_twice() -> None:
     assert [a.crosses_vendor for a in attempts] == [False, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("preferences", "expected"),
-    [
-        ({"order": ["azure_openai"]}, ["azure_openai", "openai"]),
-        ({"order": ["groq", "azure_openai"]}, ["azure_openai", "openai"]),
-        ({"only": ["azure_openai"]}, ["azure_openai"]),
-        ({"ignore": ["openai"]}, ["azure_openai"]),
-        ({"only": ["azure_openai", "openai"], "ignore": ["azure_openai"]}, ["openai"]),
-        ({"allow_fallbacks": False}, ["openai"]),
-        ({"allow_fallbacks": False, "order": ["azure_openai"]}, ["azure_openai"]),
-        ({"allow_fallbacks": False, "order": ["azure_openai", "openai"]}, ["azure_openai", "openai"]),
-        ({"allow_fallbacks": True}, ["openai", "azure_openai"]),
-    ],
-)
+@tabled
 def test_select__provider_object__as_documented(preferences: dict[str, Any], expected: list[str]) -> None:
     assert names(chosen({"provider": preferences})) == expected
 
@@ -216,14 +204,7 @@ def test_select__auto_among_the_preferred_models__stands_for_nothing() -> None:
     assert pairs(attempts) == [("openai", "gpt-4o")]
 
 
-@pytest.mark.parametrize(
-    ("fields", "stand_ins"),
-    [
-        ({"model": "command-a-03-2025", "models": ["gpt-4o"]}, [True, True]),
-        ({"model": "auto", "models": ["gpt-4o"]}, [True, True]),
-        ({"model": "gpt-4o", "models": ["claude-sonnet-4-5"]}, [False, False, False]),
-    ],
-)
+@tabled
 def test_select__nobody_serves_the_model_itself__the_others_stand_in(
     fields: dict[str, Any], stand_ins: list[bool]
 ) -> None:

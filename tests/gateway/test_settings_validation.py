@@ -14,6 +14,7 @@ from core.caller_limits import MAX_BUDGET_USD
 from gateway.project_settings.declaration import Kind, Setting
 from tests.gateway.settings_objects import DEFAULTS, FULL, GUARDRAILS, PATH, SETTINGS, without_warnings
 from tests.night import examples
+from tests.tables.cases import tabled
 
 NUMBERS: list[tuple[str, Any, Any]] = [
     (one.name, one.minimum or 0, MAX_BUDGET_USD if one.kind is Kind.MONEY else one.maximum)
@@ -30,24 +31,7 @@ def test_number__at_its_bounds_and_beyond(api: APIClient, name: str, min_value: 
         refused(api, {name: value}, name)
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"retry_max_attempts": 2.0}, "retry_max_attempts"),
-        ({"monthly_budget_usd": 0.00000000001}, "monthly_budget_usd"),
-        ({"monthly_budget_usd": 1234567.1234567891}, "monthly_budget_usd"),
-        ({"fallback_order": ["nobody"]}, "fallback_order"),
-        ({"preferred_models": ["a", "a"]}, "preferred_models"),
-        ({"preferred_models": [" "]}, "preferred_models"),
-        ({"agent_scopes": ["llm:read", "llm:read"]}, "agent_scopes"),
-        ({"alert_emails": ["nobody"]}, "alert_emails"),
-        ({"alert_webhook_url": "ftp://example.org"}, "alert_webhook_url"),
-        ({"guardrails": {"document_delimiters": ["<doc>"]}}, "guardrails"),
-        ({"guardrails": {"document_delimiters": ["<doc> and </doc>"]}}, "guardrails"),
-        ({"guardrails": {"document_delimiters": ["--- ---"]}}, "guardrails"),
-        ({"guardrails": {"min_quality_score": 100.1}}, "guardrails"),
-    ],
-)
+@tabled
 def test_value__that_is_none__is_refused_by_name_and_changes_nothing(
     api: APIClient, body: dict[str, Any], field: str
 ) -> None:
@@ -56,17 +40,7 @@ def test_value__that_is_none__is_refused_by_name_and_changes_nothing(
     assert without_warnings(api.get(PATH).json()) == FULL
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.com/x",
-        "https://169.254.169.254/",
-        "https://[::1]/x?token=1",
-        "https://2130706433/",
-        "https://user:word@example.com/x",
-        "https://example.com:99999/",
-    ],
-)
+@tabled
 def test_webhook__that_no_channel_may_have__is_refused(api: APIClient, settings: Settings, url: str) -> None:
     settings.ALLOW_PRIVATE_UPSTREAMS = False
 

@@ -12,6 +12,7 @@ from core.openapi.views import document
 from gateway.reports.settings_warnings import WARNING_CODES
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_key, make_project
+from tests.tables.cases import stored
 
 pytestmark = pytest.mark.django_db
 
@@ -20,79 +21,7 @@ PATH = "/api/llm/settings"
 # Each case has the settings, and the warnings as (field, code).
 # The codes that need rows beside the settings, and have tests of their own.
 OF_ROWS = {"teams_above_project", "judge_has_no_schema"}
-CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
-    "guardrails without a mode": (
-        {"guardrails": {"pii_block_on_detect": True, "blocked_tools": ["a"]}},
-        [("guardrails.pii_block_on_detect", "guardrails_off"), ("guardrails.blocked_tools", "guardrails_off")],
-    ),
-    "guardrails that act": ({"guardrails": {"pii_block_on_detect": True, "trust_mode": "monitor"}}, []),
-    "a least score without a judge": (
-        {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}},
-        [("guardrails.min_quality_score", "judge_missing")],
-    ),
-    "delimiters that nothing goes by": (
-        {"guardrails": {"trust_mode": "enforce", "document_delimiters": ["<a> </a>"]}},
-        [("guardrails.document_delimiters", "delimiters_unused")],
-    ),
-    "delimiters of documents that are marked": (
-        {
-            "guardrails": {
-                "trust_mode": "enforce",
-                "spotlighting_enabled": True,
-                "document_delimiters": ["<a> </a>"],
-            }
-        },
-        [],
-    ),
-    "a least score with a judge": (
-        {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}, "judge_model": "gpt-4o"},
-        [],
-    ),
-    "limits that are off": (
-        {"rate_limit_rpm": 5, "rate_limit_tpm": 5},
-        [("rate_limit_rpm", "rate_limit_off"), ("rate_limit_tpm", "rate_limit_off")],
-    ),
-    "limits that are none": ({"rate_limit_enabled": True}, [("rate_limit_enabled", "rate_limit_missing")]),
-    "limits": ({"rate_limit_enabled": True, "rate_limit_tpm": 5}, []),
-    "a stop without a budget": (
-        {"budget_hard_stop": True, "budget_alert_enabled": True},
-        [("budget_hard_stop", "budget_missing"), ("budget_alert_enabled", "budget_missing")],
-    ),
-    "alerts to nobody": (
-        {"monthly_budget_usd": 5, "budget_alert_enabled": True},
-        [("budget_alert_enabled", "alert_channel_missing")],
-    ),
-    "alerts": ({"monthly_budget_usd": 5, "budget_alert_enabled": True, "alert_emails": ["a@example.com"]}, []),
-    "models that nobody serves": (
-        {
-            "preferred_models": ["gpt-4o", "no-such-model", "claude-x", "auto"],
-            "judge_model": "no-such",
-            "agent_model": "x",
-        },
-        [
-            ("judge_model", "model_not_served"),
-            ("agent_model", "model_not_served"),
-            ("preferred_models.1", "model_not_served"),
-            ("preferred_models.2", "model_not_served"),
-        ],
-    ),
-    "an agent that is off": (
-        {"agent_enabled": False, "agent_model": "openai/gpt-4o"},
-        [("agent_model", "agent_off")],
-    ),
-    "a provider that is not there": (
-        {"fallback_order": ["openai", "anthropic"]},
-        [("fallback_order.1", "provider_not_enabled")],
-    ),
-    "retries that are off": (
-        {"retry_enabled": False, "retry_max_attempts": 5},
-        [("retry_max_attempts", "retry_off")],
-    ),
-    "a budget of thoughts that nobody thinks": (
-        {"thinking_budget_tokens": 2048},
-        [("thinking_budget_tokens", "introspection_off")],
-    ),
-}
+CASES: dict[str, tuple[dict[str, Any], list[list[str]]]] = stored(__file__, "CASES")
 
 
 @pytest.fixture
@@ -113,13 +42,13 @@ def api(project: Project) -> APIClient:
 
 @pytest.mark.parametrize(("values", "expected"), CASES.values(), ids=CASES)
 def test_settings__that_do_nothing__taken_and_named(
-    api: APIClient, values: dict[str, Any], expected: list[tuple[str, str]]
+    api: APIClient, values: dict[str, Any], expected: list[list[str]]
 ) -> None:
     answer = api.put(PATH, values)
 
     assert answer.status_code == 200
     warnings = answer.json()["warnings"]
-    assert [(warning["field"], warning["code"]) for warning in warnings] == expected
+    assert [[warning["field"], warning["code"]] for warning in warnings] == expected
     assert all(warning["message"].endswith(".") for warning in warnings)
     assert api.get(PATH).json()["warnings"] == warnings
 

@@ -10,6 +10,7 @@ from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, Stream, assert_closing_chunk, assert_error, body, read_stream
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 STREAM = body(stream=True)
@@ -84,18 +85,7 @@ def test_usage__whatever_the_client_requested__comes_once_and_is_requested_upstr
     assert b'"include_usage":true' in script.received[0].body.replace(b" ", b"")
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        [play.chunk({}, "stop", usage=play.USAGE)],
-        [play.chunk({"content": "!"}, "stop", usage=play.USAGE)],
-        [play.FINISH, play.chunk(None, usage=play.USAGE)],
-        [play.FINISH, play.chunk({}, None, usage=play.USAGE)],
-        [play.FINISH, play.chunk(None, x_groq={"usage": play.USAGE})],
-        [play.chunk({}, "stop", usage=play.USAGE), play.chunk(None, usage=play.USAGE)],
-    ],
-    ids=["with finish", "with text", "alone", "with an empty delta", "in a vendor field", "twice"],
-)
+@tabled
 def test_usage__wherever_the_provider_puts_it__comes_once_in_the_last_chunk(
     scripted: Scripted, ending: list[bytes]
 ) -> None:

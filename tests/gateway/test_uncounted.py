@@ -13,6 +13,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import PRICED_MODEL
 from tests.gateway.surfaces.ways import WHOLE_AND_STREAMED, Way
 from tests.gateway.wire import assert_closing_chunk, assert_error, body, read_stream
+from tests.tables.cases import tabled
 
 ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 ROLE = {"role": "assistant", "content": None}
@@ -101,16 +102,7 @@ def test_answer_with_a_text__uncounted__marked_for_the_client_and_counted(
     assert 40 <= record.completion_tokens <= 100
 
 
-@pytest.mark.parametrize(
-    ("usage", "counts"),
-    [
-        ({"input_tokens": 1_900_000, "output_tokens": 30}, (1_900_000, 30)),
-        ({"prompt_tokens": "1900000", "completion_tokens": "30"}, (1_900_000, 30)),
-        ({"prompt_tokens": 1_900_000, "total_tokens": 1_900_030}, (1_900_000, 30)),
-        ({"total_tokens": 1_900_030}, None),
-    ],
-    ids=str,
-)
+@tabled
 @WHOLE_AND_STREAMED
 def test_budget__answers_counted_in_other_forms__used_up(
     scripted: Scripted, usage: dict[str, Any], counts: tuple[int, int] | None, stream: bool

@@ -25,6 +25,7 @@ from gateway.reports import limit_usage
 from tests.factories.analytics import make_record, store
 from tests.factories.core import make_key, make_project
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
@@ -240,16 +241,6 @@ def test_session__of_any_name__is_no_error_and_nobodys(session_id: str) -> None:
     assert answer.json()["session"]["spent_usd"] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("now", "expected"),
-    [
-        (datetime(2026, 11, 1, 0, 0, tzinfo=UTC), 300),
-        (datetime(2026, 11, 1, 6, 0, tzinfo=UTC), 300),
-        (datetime(2026, 11, 2, 0, 0, tzinfo=UTC), 300),
-        (datetime(2026, 11, 16, 0, 0, tzinfo=UTC), 20),
-        (datetime(2026, 11, 30, 23, 59, 59, 999_999, tzinfo=UTC), 10),
-        (datetime(2024, 2, 11, 0, 0, tzinfo=UTC), 29),
-    ],
-)
+@tabled
 def test_forecast__goes_on_as_it_did(now: datetime, expected: int) -> None:
     assert limit_usage.forecast(Decimal(10), now) == pytest.approx(Decimal(expected), rel=Decimal("0.00001"))

@@ -19,6 +19,10 @@ def body(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not ...}
 
 
+def encoded(**fields: Any) -> bytes:
+    return json.dumps(body(**fields)).encode()
+
+
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}", "content-type": "application/json"}
 

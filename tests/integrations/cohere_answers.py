@@ -41,7 +41,6 @@ def event(kind: str, message: Any = None, **fields: Any) -> dict[str, Any]:
 
 
 START = event("message-start", {"role": "assistant", "content": [], "tool_calls": [], "citations": []}, id="i1")
-END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": USAGE}}
 
 
 def text_delta(value: str, index: int = 0) -> dict[str, Any]:

@@ -29,8 +29,3 @@ def body(response: Any) -> bytes:
 
 def sse(*events: Any) -> bytes:
     return b"".join(b"data: " + json.dumps(event, ensure_ascii=False).encode() + b"\r\n\r\n" for event in events)
-
-
-def array(*events: Any) -> bytes:
-    """Returns the responses as one JSON array, as without `alt=sse`: each element ends in a line with a comma."""
-    return b"[" + b"\n,\n".join(body(event) for event in events) + b"\n]"

@@ -19,6 +19,7 @@ from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.access_tokens import SCOPE, AccessTokens, fetch_token
 from tests.fakes.upstream import Connection, Received, UpstreamServer
+from tests.tables.cases import tabled
 
 EMAIL = "gateway@fake-project.iam.gserviceaccount.com"
 
@@ -212,33 +213,14 @@ async def test_token_for__refused_while_the_old_one_holds__the_old_one(server: T
         await tokens.token_for(credentials)
 
 
-@pytest.mark.parametrize(
-    "token_uri",
-    [
-        "http://oauth2.googleapis.com/token",
-        "https://169.254.169.254/token",
-        "https://oauth2.googleapis.com.evil.test/token",
-        "https://evil.test/googleapis.com",
-        "https://oauth2.googleapis.com:8443/token",
-        "https://[broken/token",
-        "",
-    ],
-)
+@tabled
 async def test_token_for__token_server_not_googles__refused_unasked(token_uri: str) -> None:
     with pytest.raises(ProviderError, match="not Google's") as caught:
         await AccessTokens().token_for(service_account(token_uri))
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        "{not json",
-        '["a list"]',
-        '{"type": "authorized_user", "refresh_token": "1//secret"}',
-        '{"type": "external_account", "credential_source": {"file": "/etc/passwd"}}',
-    ],
-)
+@tabled
 async def test_token_for__no_service_account__credentials_failure(secret: str) -> None:
     credentials = Credentials(7, "google_vertex", "", secret)
     with pytest.raises(ProviderError) as caught:

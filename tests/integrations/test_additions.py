@@ -15,6 +15,7 @@ from integrations.providers.base import ChatRequest, Credentials, UpstreamReques
 from integrations.registry import adapter_for, traits_of
 from tests.fakes.dialects.registry import distinct_providers
 from tests.integrations.adapters.subject import Subject, subject_of
+from tests.tables.cases import tabled
 
 CLIENT = [
     (b"anthropic-beta", b"context-1m-2025-08-07, skills-2025-10-02"),
@@ -34,36 +35,14 @@ def changed(sent: dict[str, Any], **additions: Any) -> dict[str, Any]:
     return decoded
 
 
-@pytest.mark.parametrize(
-    ("sent", "default", "expected"),
-    [
-        ({}, {"temperature": 0.2}, {"temperature": 0.2}),
-        ({"temperature": 1}, {"temperature": 0.2}, {"temperature": 1}),
-        ({"temperature": 0}, {"temperature": 0.2}, {"temperature": 0}),
-        ({"temperature": None}, {"temperature": 0.2}, {"temperature": 0.2}),
-        ({"max_completion_tokens": 5}, {"max_tokens": 100}, {"max_completion_tokens": 5}),
-        ({"max_tokens": 5}, {"max_completion_tokens": 100}, {"max_tokens": 5}),
-        ({"thinking": {"type": "disabled"}}, {"reasoning_effort": "high"}, {"thinking": {"type": "disabled"}}),
-        ({"stop": "x"}, {"top_k": 3, "metadata": {"a": "ü"}}, {"stop": "x", "top_k": 3, "metadata": {"a": "ü"}}),
-    ],
-)
+@tabled
 def test_defaults__request__get_what_it_leaves_out(
     sent: dict[str, Any], default: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert changed({**SENT, **sent}, default_parameters=default) == {**SENT, **expected}
 
 
-@pytest.mark.parametrize(
-    ("sent", "forced", "expected"),
-    [
-        ({"temperature": 1}, {"temperature": 0}, {"temperature": 0}),
-        ({}, {"temperature": 0}, {"temperature": 0}),
-        ({"max_completion_tokens": 5000}, {"max_tokens": 100}, {"max_tokens": 100}),
-        ({"thinking": {"type": "enabled"}}, {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
-        ({"logit_bias": {"1": 2}, "user": "u"}, {"logit_bias": None}, {"user": "u"}),
-        ({"user": "u"}, {"logit_bias": None}, {"user": "u"}),
-    ],
-)
+@tabled
 def test_forced__request__gets_it_in_any_case(
     sent: dict[str, Any], forced: dict[str, Any], expected: dict[str, Any]
 ) -> None:

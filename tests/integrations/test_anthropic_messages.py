@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from integrations.providers.anthropic import ADAPTER
 from tests.integrations.anthropic_requests import (
     BUDGETS,
-    FIRST,
-    HIDDEN,
-    SECOND,
-    THOUGHT,
     USER,
     body_of,
     messages_of,
 )
 from tests.integrations.exchanges import chat_request
+from tests.tables.cases import tabled
 
 
 @given(
@@ -37,19 +33,7 @@ def test_messages__texts__the_same_as_parts_and_as_strings(turns: list[tuple[str
     assert body_of(messages=strings) == body_of(messages=parts)
 
 
-TEXT_BLOCK, BLANK = {"type": "text", "text": "Now."}, {"type": "text", "text": "\n\n"}
-
-
-@pytest.mark.parametrize(
-    ("content", "dropped"),
-    [
-        ([THOUGHT, TEXT_BLOCK, FIRST, HIDDEN, SECOND], ()),
-        ([THOUGHT, FIRST, HIDDEN, SECOND], ()),
-        ([THOUGHT, BLANK, FIRST, HIDDEN, SECOND], (BLANK,)),
-        ([TEXT_BLOCK, THOUGHT, HIDDEN, FIRST], ()),
-        ([THOUGHT, HIDDEN, TEXT_BLOCK], ()),
-    ],
-)
+@tabled
 def test_messages__thinking_between_calls__where_it_was(content: list[Any], dropped: tuple[Any, ...]) -> None:
     """The answer has thinking behind a call, and the client sends the answer back twice."""
     body = json.dumps({"type": "message", "content": content, "stop_reason": "tool_use"}).encode()

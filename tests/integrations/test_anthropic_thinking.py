@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from integrations.providers.anthropic.models import rules_of
 from tests.integrations.anthropic_requests import (
     ADAPTIVE,
@@ -15,6 +13,7 @@ from tests.integrations.anthropic_requests import (
     body_of,
     upstream,
 )
+from tests.tables.cases import tabled
 
 
 def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> None:
@@ -35,21 +34,7 @@ def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> Non
     assert "thinking" in body_of(ADAPTIVE, messages=history, tools=[PING], reasoning_effort="high")
 
 
-@pytest.mark.parametrize(
-    ("model", "thinking", "sampling", "schema"),
-    [
-        ("claude-3-opus-20240229", "none", True, False),
-        ("claude-3-7-sonnet-latest", "manual", True, False),
-        ("claude-4-sonnet-20250514", "manual", True, False),
-        ("claude-opus-4-1-20250805", "manual", True, True),
-        ("claude-opus-4-5@20251101", "manual", True, True),
-        ("anthropic/claude-sonnet-4.6", "both", True, True),
-        ("claude-opus-4-7", "adaptive", False, True),
-        ("claude-haiku-5-5", "adaptive", False, True),
-        ("claude-mythos-preview", "adaptive", False, True),
-        ("my-own-claude", "both", True, True),
-    ],
-)
+@tabled
 def test_rules__by_name__of_the_generation(model: str, thinking: str, sampling: bool, schema: bool) -> None:
     rules = rules_of(model)
     assert (rules.thinking, rules.sampling, rules.schema) == (thinking, sampling, schema)

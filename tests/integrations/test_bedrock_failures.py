@@ -10,24 +10,10 @@ from integrations.providers.base import Credentials
 from integrations.providers.bedrock import ADAPTER
 from integrations.providers.errors import FailureKind
 from tests.integrations.bedrock_exchanges import KEYS, bedrock_request
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("status", "error_type", "kind"),
-    [
-        (400, "ValidationException", FailureKind.REJECTED),
-        (400, "ServiceQuotaExceededException", FailureKind.RATE_LIMITED),
-        (400, "ExpiredTokenException", FailureKind.CREDENTIALS),
-        (400, "UnrecognizedClientException", FailureKind.CREDENTIALS),
-        (400, "IncompleteSignatureException", FailureKind.CREDENTIALS),
-        (403, "AccessDeniedException", FailureKind.CREDENTIALS),
-        (404, "ResourceNotFoundException", FailureKind.NOT_FOUND),
-        (408, "ModelTimeoutException", FailureKind.TIMEOUT),
-        (424, "ModelErrorException", FailureKind.UNAVAILABLE),
-        (429, "ModelNotReadyException", FailureKind.RATE_LIMITED),
-        (503, "ServiceUnavailableException", FailureKind.UNAVAILABLE),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("field", ["message", "Message"])
 def test_failure__exception__its_kind_by_header_or_body(
     status: int, error_type: str, kind: FailureKind, field: str

@@ -11,31 +11,17 @@ from typing import Any
 import pytest
 
 from integrations.connectivity.bedrock_models import BedrockModel, check, list_models
-from integrations.providers.base import Credentials
+from integrations.connectivity.exchange import HttpAnswer, NoAnswerError, Sender
+from integrations.connectivity.outcomes import Reason
+from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from tests.fakes.upstream import Answer, Connection, Received, UpstreamServer
+from tests.tables.cases import stored, tabled
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 ACCESS = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": SECRET, "session_token": "token/=="}
-MODELS: dict[str, Any] = {
-    "modelSummaries": [
-        {
-            "modelArn": "arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-lite-v1:0",
-            "modelId": "amazon.nova-lite-v1:0",
-            "modelName": "Nova Lite",
-            "providerName": "Amazon",
-            "responseStreamingSupported": True,
-            "inferenceTypesSupported": ["ON_DEMAND"],
-        },
-        {
-            "modelArn": "arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-sonnet-5",
-            "modelId": "anthropic.claude-sonnet-5",
-            "modelName": "Claude Sonnet 5",
-            "providerName": "Anthropic",
-            "inferenceTypesSupported": ["INFERENCE_PROFILE"],
-        },
-    ]
-}
+SEND = Sender(allow_private=True).send
+MODELS: dict[str, Any] = stored(__file__, "MODELS")
 
 
 def profile(name: str, status: str = "ACTIVE") -> dict[str, Any]:
@@ -80,9 +66,9 @@ def test_list_models__on_demand_and_active_profiles__ids_that_can_be_called() ->
         ),
     }
     with UpstreamServer(answers(pages)) as server:
-        found = list_models(credentials(server.url))
+        found = list_models(credentials(server.url), SEND)
         assert found == [
-            BedrockModel("amazon.nova-lite-v1:0", "Nova Lite", "Amazon"),
+            BedrockModel("amazon.nova-lite-v1:0", "Nova Lite"),
             BedrockModel("eu.anthropic.claude-sonnet-5", "Profile eu.anthropic.claude-sonnet-5"),
             BedrockModel("global.amazon.nova-2-lite-v1:0", "Profile global.amazon.nova-2-lite-v1:0"),
         ]
@@ -99,34 +85,25 @@ def test_list_models__profiles_not_permitted__models_alone_and_logged(caplog: py
     }
     server = UpstreamServer(answers(pages, error_type="AccessDeniedException"))
     with server, caplog.at_level(logging.WARNING, logger="integrations.bedrock"):
-        found = list_models(credentials(server.url))
+        found = list_models(credentials(server.url), SEND)
     assert [model.id for model in found] == ["amazon.nova-lite-v1:0"]
     assert "inference_profiles.refused" in caplog.text
 
 
 def test_check__api_key__bearer_header_and_no_signature() -> None:
     with UpstreamServer(answers({"/foundation-models": (200, MODELS)})) as server:
-        check(credentials(server.url, "bedrock-api-key-0123456789"))
+        check(credentials(server.url, "bedrock-api-key-0123456789"), SEND)
         headers = server.received[0].headers
     assert headers["authorization"] == "Bearer bedrock-api-key-0123456789"
     assert "x-amz-date" not in headers
 
 
-@pytest.mark.parametrize(
-    ("status", "error_type", "kind"),
-    [
-        (403, "UnrecognizedClientException", FailureKind.CREDENTIALS),
-        (403, "ExpiredTokenException", FailureKind.CREDENTIALS),
-        (400, "ValidationException", FailureKind.REJECTED),
-        (429, "ThrottlingException", FailureKind.RATE_LIMITED),
-        (500, "InternalServerException", FailureKind.UNAVAILABLE),
-    ],
-)
+@tabled
 def test_check__refused__kind_and_message_without_secrets(status: int, error_type: str, kind: FailureKind) -> None:
     message = f"User arn:aws:iam::123456789012:user/x with {SECRET} and token/== is not authorized"
     pages = {"/foundation-models": (status, {"message": message})}
     with UpstreamServer(answers(pages, error_type=error_type)) as server, pytest.raises(ProviderError) as caught:
-        check(credentials(server.url))
+        check(credentials(server.url), SEND)
     error = caught.value
     assert (error.kind, error.provider, error.status) == (kind, "bedrock", status)
     assert "is not authorized" in error.message
@@ -134,14 +111,13 @@ def test_check__refused__kind_and_message_without_secrets(status: int, error_typ
         assert secret not in str(error)
 
 
-def test_check__nobody_listens__unavailable_without_the_address() -> None:
+def test_check__nobody_listens__exception_of_the_sender() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        with pytest.raises(ProviderError) as caught:
-            check(credentials(f"http://127.0.0.1:{port}"))
-    assert caught.value.kind is FailureKind.UNAVAILABLE
-    assert str(port) not in caught.value.message
+        with pytest.raises(NoAnswerError) as caught:
+            check(credentials(f"http://127.0.0.1:{port}"), SEND)
+    assert caught.value.reason is Reason.UNREACHABLE
 
 
 @pytest.mark.parametrize(
@@ -153,20 +129,19 @@ def test_check__nobody_listens__unavailable_without_the_address() -> None:
 )
 def test_check__incomplete__credentials(extra: dict[str, str], problem: str) -> None:
     with pytest.raises(ProviderError, match=problem) as caught:
-        check(credentials("", **extra))
+        check(credentials("", **extra), SEND)
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-def test_check__runtime_address__calls_the_control_plane_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check__runtime_address__calls_the_control_plane_beside_it() -> None:
     urls: list[str] = []
 
-    def send(self: object, request: Any) -> Any:
+    def send(request: UpstreamRequest) -> HttpAnswer:
         urls.append(request.url)
         raise ConnectionError
 
-    monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
     for base_url in ("", "https://bedrock-runtime.{region}.amazonaws.com", "https://vpce-1.bedrock-runtime.test"):
-        with pytest.raises((ProviderError, ConnectionError)):
-            check(credentials(base_url))
+        with pytest.raises(ConnectionError):
+            check(credentials(base_url), send)
     hosts = {url.split("/")[2] for url in urls}
     assert hosts == {"bedrock.eu-west-1.amazonaws.com", "vpce-1.bedrock.test"}

@@ -27,6 +27,7 @@ from tests.fakes.dialects.server import DialectServer, answer_with, script_path
 from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import Received
 from tests.integrations.bedrock_exchanges import CLAUDE, KEYS, bedrock_request
+from tests.tables.cases import tabled
 
 TOKEN = "IQoJb3JpZ2luX2VjEXAMPLE/token=="  # The token is an example.
 MODELS = [
@@ -131,15 +132,7 @@ def test_authorization__api_key__bearer_and_unsigned() -> None:
     assert "x-amz-date" not in request.headers
 
 
-@pytest.mark.parametrize(
-    ("base_url", "region", "expected"),
-    [
-        ("", "eu-west-1", "https://bedrock-runtime.eu-west-1.amazonaws.com/model/"),
-        ("", "cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/"),
-        ("https://fips.{region}.test/", "us-gov-west-1", "https://fips.us-gov-west-1.test/model/"),
-        ("https://proxy.test/aws", "us-east-1", "https://proxy.test/aws/model/"),
-    ],
-)
+@tabled
 def test_url__region_and_base__address_of_the_model(base_url: str, region: str, expected: str) -> None:
     request = ADAPTER.build_request(bedrock_request("a:b/c"), credentials(base_url, region=region))
     assert request.url == f"{expected}a%3Ab%2Fc/converse"

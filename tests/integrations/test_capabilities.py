@@ -16,45 +16,10 @@ from integrations.capabilities.shipped import CAPABILITIES, build
 from integrations.pricing.entries import CatalogError
 from integrations.registry import is_known
 from tests.recordings import shared_file
+from tests.tables.cases import stored, tabled
 
-CATALOG_A: dict[str, Any] = {
-    "sample_spec": {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 1},
-    "gpt-x": {
-        "litellm_provider": "openai",
-        "mode": "chat",
-        "max_input_tokens": 1000,
-        "max_output_tokens": 100,
-        "supports_vision": True,
-        "supports_audio_input": False,
-        "supports_parallel_function_calling": True,
-    },
-    "only-a": {
-        "litellm_provider": "openai",
-        "mode": "chat",
-        "supports_response_schema": True,
-        "max_input_tokens": "2e3",
-    },
-    "says-nothing": {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 0, "supports_vision": None},
-    "us.vendor.model-v1:0": {"litellm_provider": "bedrock", "mode": "chat", "max_input_tokens": 500},
-    "bedrock/us-east-1/vendor.model-v1:0": {"litellm_provider": "bedrock", "mode": "chat", "max_input_tokens": 5},
-    "embedding": {"litellm_provider": "openai", "mode": "embedding", "max_input_tokens": 10},
-}
-CATALOG_B: dict[str, Any] = {
-    "openai": {
-        "models": {
-            "gpt-x": {
-                "tool_call": True,
-                "reasoning": False,
-                "limit": {"context": 2000, "output": 50},
-                "modalities": {"input": ["text", "audio"], "output": ["text"]},
-            },
-            "text-only": {"modalities": {"input": ["text"], "output": ["text"]}, "limit": {"context": True}},
-            "painter": {"modalities": {"input": ["text"], "output": ["image"]}, "limit": {"context": 9}},
-            "odd": {"modalities": None, "limit": 7, "tool_call": "yes", "structured_output": False},
-        }
-    },
-    "mistral": {"models": {"reader": {"modalities": {"input": ["text"], "output": ["text"]}}}},
-}
+CATALOG_A: dict[str, Any] = stored(__file__, "CATALOG_A")
+CATALOG_B: dict[str, Any] = stored(__file__, "CATALOG_B")
 
 
 @pytest.fixture
@@ -142,55 +107,12 @@ SHARED = [
 
 @pytest.mark.parametrize(("first", "second"), SHARED)
 def test_shipped_list__built_from_the_catalogs__is_up_to_date(first: Path, second: Path) -> None:
-    assert build(json.loads(first.read_bytes()), json.loads(second.read_bytes())) == CAPABILITIES.read_text()
+    built = build(json.loads(first.read_bytes()), json.loads(second.read_bytes()))
+    assert built == CAPABILITIES.read_text(), "write the list anew: `manage.py build_capabilities`"
 
 
 # The facts are those of the vendors' model pages.
-@pytest.mark.parametrize(
-    ("provider", "model", "context", "able", "unable"),
-    [
-        ("anthropic", "claude-sonnet-4-5", 200_000, "images documents tools reasoning", "audio video"),
-        ("anthropic", "claude-sonnet-4-5-20250929", 200_000, "images documents tools reasoning", "audio video"),
-        ("anthropic", "claude-haiku-4-5-latest", 200_000, "images documents tools", "audio video"),
-        ("anthropic", "claude-opus-4-5", 200_000, "images documents tools reasoning", "audio"),
-        ("openai", "gpt-4o", 128_000, "images documents tools parallel_tools schema", "video reasoning"),
-        ("openai", "gpt-4o-2024-08-06", 128_000, "images tools schema", "video"),
-        ("openai", "gpt-4.1-mini", 1_047_576, "images tools schema", "reasoning"),
-        ("openai", "gpt-5", 400_000, "images documents tools schema reasoning", "audio"),
-        ("openai", "o3-mini", 200_000, "tools schema reasoning", "images"),
-        ("azure_openai", "gpt-4o", 128_000, "images tools schema", "audio"),
-        ("google", "gemini-2.5-pro", 1_048_576, "images documents audio video tools schema reasoning", ""),
-        ("google", "models/gemini-2.5-flash", 1_048_576, "images documents audio video tools schema", ""),
-        ("google_vertex", "publishers/google/models/gemini-2.5-flash", 1_048_576, "images documents audio video", ""),
-        ("google_vertex", "claude-sonnet-4-5@20250929", 200_000, "images documents tools", "audio"),
-        ("mistral", "mistral-large-latest", 262_144, "images tools schema", "audio"),
-        ("mistral", "pixtral-12b-2409", 128_000, "images tools", "audio"),
-        ("cohere", "command-a-03-2025", 256_000, "tools", "images audio video"),
-        ("cohere", "command-r-plus-08-2024", 128_000, "tools", "images"),
-        ("bedrock", "amazon.nova-pro-v1:0", 300_000, "images documents video tools", "audio"),
-        ("bedrock", "us.amazon.nova-lite-v1:0", 300_000, "images documents video tools", "audio"),
-        ("bedrock", "amazon.nova-micro-v1:0", 128_000, "tools", "images video"),
-        ("bedrock", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000, "images documents tools", "audio"),
-        (
-            "bedrock",
-            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0",
-            200_000,
-            "images documents tools",
-            "audio",
-        ),
-        ("deepseek", "deepseek-chat", None, "tools", "images audio"),
-        ("deepseek", "deepseek-reasoner", None, "reasoning", "images"),
-        ("xai", "grok-4.3", None, "tools reasoning", ""),
-        ("groq", "llama-3.3-70b-versatile", 131_072, "tools", "images audio"),
-        ("groq", "openai/gpt-oss-120b", 131_072, "tools reasoning", "images"),
-        ("cerebras", "gpt-oss-120b", 131_072, "tools reasoning", "images"),
-        ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo", 131_072, "tools", "images"),
-        ("openrouter", "anthropic/claude-sonnet-4.5", 1_000_000, "images documents tools", "audio"),
-        ("perplexity", "sonar", 128_000, "", "audio"),
-        ("zai", "glm-4.6", 204_800, "tools reasoning", "images"),
-        ("huggingface", "openai/gpt-oss-120b", 131_072, "tools reasoning", "images"),
-    ],
-)
+@tabled
 def test_capabilities__well_known_model(provider: str, model: str, context: int | None, able: str, unable: str) -> None:
     found = capabilities_of(provider, model)
     assert found is not None

@@ -12,40 +12,9 @@ from django.core.management import CommandError, call_command
 from integrations.pricing import catalog_a, catalog_b, shipped
 from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, amount
 from tests.recordings import shared_file
+from tests.tables.cases import stored, tabled
 
-CATALOG_A: dict[str, Any] = {
-    "sample_spec": {
-        "litellm_provider": "openai",
-        "mode": "chat",
-        "input_cost_per_token": 0,
-        "output_cost_per_token": 0,
-    },
-    "gpt-4o": {
-        "litellm_provider": "openai",
-        "mode": "chat",
-        "input_cost_per_token": 2.5e-06,
-        "output_cost_per_token": 1e-05,
-        "cache_read_input_token_cost": 1.25e-06,
-    },
-    "azure/gpt-4o": {
-        "litellm_provider": "azure",
-        "mode": "chat",
-        "input_cost_per_token": "3e-06",
-        "output_cost_per_token": 1.1e-05,
-    },
-    "groq/openai/gpt-oss-20b": {
-        "litellm_provider": "groq",
-        "mode": "chat",
-        "input_cost_per_token": 7.5e-08,
-        "output_cost_per_token": 3e-07,
-        "cache_creation_input_token_cost": 1e-07,
-    },
-    "text-embedding": {"litellm_provider": "openai", "mode": "embedding", "input_cost_per_token": 1e-07},
-    "no-price": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-07},
-    "negative": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": -1, "output_cost_per_token": 1},
-    "elsewhere": {"litellm_provider": "nobody", "mode": "chat", "input_cost_per_token": 1, "output_cost_per_token": 1},
-    "broken": 7,
-}
+CATALOG_A: dict[str, Any] = stored(__file__, "CATALOG_A")
 CATALOG_B: dict[str, Any] = {
     "openai": {
         "models": {
@@ -70,23 +39,7 @@ def test_catalog_a__chat_and_embedding_models_of_known_providers__per_million_an
     ]
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "fields", "entry"),
-    [
-        (
-            "cohere",
-            "rerank-v3.5",
-            {"mode": "rerank", "input_cost_per_query": 0.002, "input_cost_per_token": 0.0},
-            PriceEntry("cohere", "rerank-v3.5", Decimal(0), Decimal(0), terms={"fees": {"search_medium": "0.002"}}),
-        ),
-        (
-            "openai",
-            "gpt-image-2",
-            {"mode": "image_generation", "input_cost_per_token": 5e-06, "output_cost_per_image_token": 3e-05},
-            PriceEntry("openai", "gpt-image-2", Decimal(5), Decimal(30)),
-        ),
-    ],
-)
+@tabled
 def test_catalog_a__other_operations__cost_searches_or_tokens(
     provider: str, model: str, fields: dict[str, Any], entry: PriceEntry
 ) -> None:
@@ -113,18 +66,7 @@ def test_parse__not_a_catalog__refused(parse: Any, catalog: Any) -> None:
         list(parse(catalog))
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (3e-06, "0.000003"),
-        ("1e-7", "0.0000001"),
-        (0, "0"),
-        (1e-12, "0"),
-        (None, None),
-        ("1e-999999999", "0"),
-        (10_000, "10000"),
-    ],
-)
+@tabled
 def test_amount__price_or_none__exact_decimal(value: Any, expected: str | None) -> None:
     parsed = amount(value)
     assert (None if parsed is None else f"{parsed:f}") == expected
@@ -225,4 +167,4 @@ SHARED = [
 @pytest.mark.parametrize(("first", "second"), SHARED)
 def test_shipped_list__built_from_the_catalogs__is_up_to_date(first: Path, second: Path) -> None:
     built = shipped.build(json.loads(first.read_bytes()), json.loads(second.read_bytes()))
-    assert built == shipped.PRICE_LIST.read_text()
+    assert built == shipped.PRICE_LIST.read_text(), "write the list anew: `manage.py build_price_list`"

@@ -14,6 +14,7 @@ from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, chunk, completion, sse
+from tests.tables.cases import tabled
 
 TOKENS = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
@@ -48,42 +49,12 @@ def test_stated_cost__as_vendors_write_it__dollars_or_nothing(usage: dict[str, A
     assert stated_cost(usage) == (None if cost is None else Decimal(cost))
 
 
-@pytest.mark.parametrize(
-    ("name", "tier"),
-    [
-        (None, ""),
-        ("default", ""),
-        ("auto", ""),
-        ("standard", ""),
-        ("on_demand", ""),
-        ("ON_DEMAND", ""),
-        ("flex", "flex"),
-        ("FLEX", "flex"),
-        ("priority", "priority"),
-        ("fast", "priority"),
-        ("batch", "batch"),
-        ("ON_DEMAND_PRIORITY", "priority"),
-        ("ON_DEMAND_FLEX", "flex"),
-        ("ultrafast", "ultrafast"),
-        ({"type": "flex"}, ""),
-        ("x" * 41, ""),
-    ],
-)
+@tabled
 def test_served_tier__names__in_the_words_of_prices(name: object, tier: str) -> None:
     assert served_tier(name) == tier
 
 
-@pytest.mark.parametrize(
-    ("usage", "found"),
-    [
-        ({"search_context_size": "low"}, (1, "low")),
-        ({"search_context_size": "high", "num_search_queries": 7}, (7, "high")),
-        ({"server_tool_use_details": {"web_search_requests": 2}}, (2, "")),
-        ({"server_tool_use": {"web_search_requests": None}}, (0, "")),
-        ({"search_context_size": 3}, (0, "")),
-        ({}, (0, "")),
-    ],
-)
+@tabled
 def test_searches__as_vendors_count_them__number_and_size(usage: dict[str, Any], found: tuple[int, str]) -> None:
     assert searches(usage) == found
 

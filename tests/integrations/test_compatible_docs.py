@@ -1,4 +1,4 @@
-"""Tests that the table of `docs/providers/compatible.md` matches the rows."""
+"""Tests that the table of `docs/providers/compatible.md` matches the rows and the abilities of their fakes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from integrations.providers.openai.compatible import DIALECTS
 from integrations.providers.openai.dialect import Dialect
 from tests.documents.tables import differences
+from tests.fakes.dialects.registry import FAKES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers" / "compatible.md"
 HEAD = (
@@ -16,9 +17,11 @@ HEAD = (
     "Reasoning sent back",
     "Documents",
     "Images",
+    "Signed reasoning",
     "Not there",
     "Refused: dropped",
     "Ignored",
+    "Beside chats",
 )
 
 
@@ -27,7 +30,11 @@ def words(value: str) -> str:
 
 
 def missing(row: Dialect) -> str:
+    can = FAKES[row.provider].can
     absent = {
+        "tools": can.tools,
+        "reasoning": can.reasoning,
+        "cached tokens": can.cached_usage,
         "`developer`": row.developer_role,
         "`n` > 1": row.choices,
         "`json_schema`": row.json_schema,
@@ -35,6 +42,11 @@ def missing(row: Dialect) -> str:
         "`max_completion_tokens`": row.max_completion_tokens,
     }
     return ", ".join(name for name, is_there in absent.items() if not is_there)
+
+
+def signed(row: Dialect) -> str:
+    can = FAKES[row.provider].can
+    return "any vendor's" if can.routes else "round trip" if can.signatures else ""
 
 
 def cells(row: Dialect) -> tuple[str, ...]:
@@ -45,9 +57,11 @@ def cells(row: Dialect) -> tuple[str, ...]:
         words(row.history),
         words(row.documents),
         words(row.images),
+        signed(row),
         missing(row),
         ", ".join(f"`{name}`" for name in row.drops),
         ", ".join(f"`{name}`" for name in row.ignores),
+        ", ".join(f"`{name}`" for name in row.operations),
     )
 
 

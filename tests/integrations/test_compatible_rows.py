@@ -18,6 +18,7 @@ from integrations.registry import PREFIXES, adapter_for, resolve
 from integrations.transport.addresses import check_base_url
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import Story
+from tests.tables.cases import tabled
 
 KEY = "sk-canary-4f9a1c77e2"
 VENDORS = [row for row in DIALECTS if row.page]
@@ -86,15 +87,7 @@ def test_row__what_it_refuses_and_ignores__is_dropped_or_named(row: Dialect) -> 
     assert {warning.partition(":")[0] for warning in upstream.warnings} == set(sent)
 
 
-@pytest.mark.parametrize(
-    ("thinking", "expected"),
-    [
-        ({"type": "enabled", "budget_tokens": 2000}, {"enable_thinking": True, "thinking_budget": 2000}),
-        ({"type": "enabled"}, {"enable_thinking": True}),
-        ({"type": "adaptive"}, {"enable_thinking": True}),
-        ({"type": "disabled"}, {"enable_thinking": False}),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("provider", ["dashscope", "siliconflow"])
 def test_thinking__of_a_vendor_with_a_switch__becomes_the_switch(
     provider: str, thinking: dict[str, object], expected: dict[str, object]

@@ -29,6 +29,7 @@ from tests.fakes.raw_server import answer, answering_once, raw_server
 from tests.fakes.scripted import Step, garbage, hang, hang_up, raw, reset, stream
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 from tests.integrations.adapters.newcomer import NEWCOMER, registered
+from tests.tables.cases import tabled
 
 BY_HTTP = [provider for provider in providers() if provider != "bedrock"]
 SECRET = "sk-canary-4f9a1c77e2d05b"
@@ -72,33 +73,7 @@ def test_calls__none_for_a_provider_that_is_gone() -> None:
     assert not CALLS.keys() - set(providers())
 
 
-@pytest.mark.parametrize(
-    ("base_url", "extra", "called"),
-    [
-        ("https://x.openai.azure.com", {}, "https://x.openai.azure.com/openai/models?api-version=2024-10-21"),
-        (
-            "https://x.openai.azure.com/openai",
-            {"api_version": "2025-01-01-preview", "deployment": "mine"},
-            "https://x.openai.azure.com/openai/models?api-version=2025-01-01-preview",
-        ),
-        ("https://x.openai.azure.com/openai/v1", {}, "https://x.openai.azure.com/openai/v1/models"),
-        (
-            "https://x.services.ai.azure.com/models",
-            {"api_version": "2024-05-01-preview"},
-            "https://x.services.ai.azure.com/openai/models?api-version=2024-05-01-preview",
-        ),
-        (
-            "https://proxy.test/azure/openai/deployments/mine",
-            {},
-            "https://proxy.test/azure/openai/models?api-version=2024-10-21",
-        ),
-        (
-            "https://proxy.test/openai/deployments/a/b",
-            {},
-            "https://proxy.test/openai/models?api-version=2024-10-21",
-        ),
-    ],
-)
+@tabled
 def test_azure__each_layout__the_resource_lists_its_models(base_url: str, extra: dict[str, str], called: str) -> None:
     request = build(call_of("azure_openai"), Credentials(1, "azure_openai", base_url, SECRET, extra))
     assert (request.method, request.url) == ("GET", called)
@@ -132,27 +107,7 @@ def test_vertex__express_key__counts_without_a_project() -> None:
     assert request.headers["x-goog-api-key"] == "AQ.canary"
 
 
-@pytest.mark.parametrize(
-    ("provider", "status", "message", "reason"),
-    [
-        ("openai", 401, "Incorrect API key provided: {key}", Reason.INVALID_CREDENTIAL),
-        ("openai", 403, "You have insufficient permissions. Missing scopes: api.model.read", Reason.PERMISSION_DENIED),
-        ("openai", 429, "You exceeded your current quota, please check your plan", Reason.QUOTA_EXHAUSTED),
-        ("openai", 429, "Rate limit reached for requests", Reason.RATE_LIMITED),
-        ("deepseek", 402, "Insufficient Balance", Reason.QUOTA_EXHAUSTED),
-        ("anthropic", 400, "Your credit balance is too low to access the Anthropic API.", Reason.QUOTA_EXHAUSTED),
-        ("google", 400, "API key not valid. Please pass a valid API key.", Reason.INVALID_CREDENTIAL),
-        ("google", 403, "Generative Language API has not been used in project 123456789", Reason.PERMISSION_DENIED),
-        ("xai", 400, "Incorrect API key provided: {key}", Reason.INVALID_CREDENTIAL),
-        ("openai", 404, "Not found", Reason.NOT_FOUND),
-        ("cohere", 405, "Method not allowed", Reason.NOT_FOUND),
-        ("openai", 422, "Unprocessable", Reason.REJECTED),
-        ("openai", 500, "The server had an error", Reason.PROVIDER_ERROR),
-        ("anthropic", 529, "Overloaded", Reason.PROVIDER_ERROR),
-        ("groq", 504, "Gateway timeout", Reason.TIMEOUT),
-        ("openai", 302, "Moved", Reason.REDIRECTED),
-    ],
-)
+@tabled
 def test_refusal__of_each_kind__its_reason(
     server: DialectServer, provider: str, status: int, message: str, reason: Reason
 ) -> None:

@@ -17,6 +17,7 @@ from integrations.providers.common.conversation import (
     read_conversation,
 )
 from integrations.providers.errors import UnsupportedParameterError
+from tests.tables.cases import tabled
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
@@ -63,21 +64,7 @@ def test_conversation__pictures_in_a_tool_result__are_among_the_attachments() ->
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"reasoning_content": "hm"}, [Reasoning("hm")]),
-        ({"reasoning": "hm"}, [Reasoning("hm")]),
-        (
-            {"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s", "format": "f"}]},
-            [Reasoning("hm", "s", format="f")],
-        ),
-        (
-            {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}]},
-            [Reasoning("hm", "s", format="anthropic-claude-v1")],
-        ),
-    ],
-)
+@tabled
 def test_conversation__reasoning_of_the_history__in_every_field_that_clients_use(
     fields: dict[str, Any], expected: list[Reasoning]
 ) -> None:
@@ -86,16 +73,7 @@ def test_conversation__reasoning_of_the_history__in_every_field_that_clients_use
     assert list(turn.blocks) == [*expected, Text("yes")]
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"role": "system", "content": [{"type": "image_url", "image_url": {"url": PNG}}]},
-        {"role": "user", "content": [{"type": "hologram"}]},
-        {"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]},
-        {"role": "user", "content": [{"type": "document_url", "document_url": {}}]},
-        {"role": "assistant", "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "x"}}]},
-    ],
-)
+@tabled
 def test_conversation__what_no_other_dialect_has__is_refused_by_its_place(message: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError, match=r"messages\[0\]"):
         read(message)
@@ -114,14 +92,7 @@ def test_data_url__base64__gives_the_bytes_back(data: bytes) -> None:
     assert data_url(f"data:image/PNG;base64,{encoded}") == ("image/png", data)
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("data:,a%20b", ("text/plain", b"a b")),
-        ("data:text/csv;charset=utf-8,a;b", ("text/csv", b"a;b")),
-        ("DATA:text/html,<p>", ("text/html", b"<p>")),
-    ],
-)
+@tabled
 def test_data_url__other_forms__as_the_rfc_has_them(url: str, expected: tuple[str, bytes]) -> None:
     assert data_url(url) == expected
 

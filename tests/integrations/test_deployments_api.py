@@ -11,6 +11,7 @@ from core.models import Project
 from integrations.models import ProviderIntegration
 from integrations.selectors import disabled_providers, read_deployments
 from tests.factories.core import client_of
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -60,17 +61,7 @@ def test_post__name_that_is_taken__409(project: Project) -> None:
     assert (taken.status_code, taken.json()["error"]["code"]) == (409, "integration_exists")
 
 
-@pytest.mark.parametrize(
-    ("fields", "place"),
-    [
-        ({"name": "groq"}, "name"),
-        ({"name": "Over There"}, "name"),
-        ({"name": "-eu"}, "name"),
-        ({"models": [{"model": "gpt-4o"}, {"model": "gpt-4o"}]}, "models.1.model"),
-        ({"models": [{"model": "gpt-4o", "price": 1}]}, "models"),
-        ({"prices": [{"model": "gpt-4o", "input_cost_per_1m": "1"}]}, "prices"),
-    ],
-)
+@tabled
 def test_post__invalid__400_naming_the_field(project: Project, fields: dict[str, Any], place: str) -> None:
     response = client_of(project).post(PATH, {**EU, **fields})
     assert response.status_code == 400

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from core.models import Project
 from integrations.models import ProviderIntegration
 from tests.factories.core import make_key
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -89,21 +90,7 @@ def test_put__another_host_with_the_stored_credential__refused_by_field_and_noth
     assert stored() == before
 
 
-@pytest.mark.parametrize(
-    ("row", "change"),
-    [
-        (OPENAI, {"base_url": "https://1.1.1.1/v1", "api_key": KEY}),
-        (OPENAI, {"base_url": "https://api.openai.com/v2"}),
-        (OPENAI, {"base_url": "https://API.openai.com:443/v1"}),
-        (OPENAI, {"enabled": False}),
-        (OWN, {"base_url": "https://1.1.1.1:8443/other"}),
-        (AZURE, {"deployment": "another"}),
-        (BEDROCK, {"region": "us-east-1", **KEYS}),
-        (BEDROCK, {"region": "us-east-1", "api_key": KEY, **dict.fromkeys(KEYS, "")}),
-        (VERTEX, {"project": "another-project"}),
-        (VERTEX, {"location": "us-central1", "api_key": ACCOUNT}),
-    ],
-)
+@tabled
 def test_put__same_host_or_credential_given_again__saved(
     client: APIClient, row: dict[str, Any], change: dict[str, Any]
 ) -> None:

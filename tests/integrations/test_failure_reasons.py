@@ -22,7 +22,6 @@ from tests.integrations.vendor_failures import (
     FAILURE_CASES,
     FILTER,
     KEY_CASES,
-    LIMITED,
     LONG,
     NO_KEY_CASES,
     QUOTA,
@@ -32,6 +31,7 @@ from tests.integrations.vendor_failures import (
     google,
     openai,
 )
+from tests.tables.cases import tabled
 
 
 def failed(provider: str, status: int, error: Any, headers: dict[str, str] | None = None) -> ProviderError:
@@ -111,16 +111,7 @@ def test_status_of_minimax__under_200__has_its_kind(choices: dict[str, Any]) -> 
     assert whole.value.kind is streamed.value.kind is FILTER
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "kind"),
-    [
-        ("validationException", "Input is too long for requested model.", LONG),
-        ("validationException", "Output blocked by content filtering policy", FILTER),
-        ("modelStreamErrorException", "The model returned the following errors: prompt is too long: 2 > 1", LONG),
-        ("throttlingException", "Too many tokens, please wait before trying again.", LIMITED),
-        ("validationException", "The model does not know it", REJECTED),
-    ],
-)
+@tabled
 def test_exception_in_a_stream_of_bedrock__its_text__has_its_kind(name: str, message: str, kind: FailureKind) -> None:
     error = exception_in_stream(name, json.dumps({"message": message}).encode())
 
@@ -128,16 +119,7 @@ def test_exception_in_a_stream_of_bedrock__its_text__has_its_kind(name: str, mes
     assert error.details == {"message": message, "type": name}
 
 
-@pytest.mark.parametrize(
-    ("type", "message", "kind"),
-    [
-        ("invalid_request_error", "prompt is too long: 205930 tokens > 200000 maximum", LONG),
-        ("request_too_large", "Request exceeds the maximum size", LONG),
-        ("api_error", "Output blocked by content filtering policy", FILTER),
-        ("billing_error", "Pay", QUOTA),
-        ("rate_limit_error", "This would exceed your rate limit of 5 input tokens per minute", LIMITED),
-    ],
-)
+@tabled
 def test_error_in_a_stream_of_anthropic__its_text__has_its_kind(type: str, message: str, kind: FailureKind) -> None:
     details = {"type": type, "message": message}
 

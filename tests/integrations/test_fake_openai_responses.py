@@ -14,6 +14,7 @@ from tests.fakes.dialects.openai import FAKES
 from tests.fakes.dialects.openai_responses import ENCRYPTED, RESPONSES
 from tests.fakes.dialects.server import DialectServer, answer_with, breaks
 from tests.fakes.dialects.story import Call, Story
+from tests.tables.cases import tabled
 
 CALLS = (Call("call_1", "weather", {"city": "Oslo"}), Call("call_2", "time", {}))
 STORY = Story(
@@ -84,31 +85,7 @@ def test_fake__stream_that_breaks__is_a_failed_response(server: DialectServer, c
     assert events[-1].type == "response.failed"
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"messages": []}, "Unknown parameter: 'messages'"),
-        ({"reasoning_effort": "high"}, "Unknown parameter: 'reasoning_effort'"),
-        ({"max_output_tokens": 1}, "integer below minimum value"),
-        ({"temperature": 0.5}, "Unsupported parameter: 'temperature'"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools\\[0\\].name"),
-        ({"tools": [{"type": "function", "name": "f"}]}, "tools\\[0\\].parameters"),
-        (
-            {"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True}]},
-            "object schema missing properties",
-        ),
-        ({"input": INPUT[:4]}, "No tool output found"),
-        ({"input": INPUT[4:]}, "No tool call found"),
-        ({"input": INPUT[:3]}, "without its required following item"),
-        ({"input": [{"role": "user", "content": [{"type": "text", "text": "?"}]}]}, "Invalid value: 'text'"),
-        ({"input": [{"role": "user", "content": "?", "name": "n"}]}, "Unknown parameter: 'input\\[0\\].name'"),
-        ({"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}, "not persisted"),
-        (
-            {"input": [{"type": "reasoning", "summary": [], "encrypted_content": "sig"}, *INPUT[3:]]},
-            "could not be verified",
-        ),
-    ],
-)
+@tabled
 def test_fake__request_that_openai_refuses__is_refused(
     server: DialectServer, client: OpenAI, change: dict[str, Any], problem: str
 ) -> None:

@@ -22,6 +22,7 @@ from integrations.services import (
 )
 from tests.factories.core import make_project
 from tests.integrations.saved import save_integration
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -55,18 +56,7 @@ def test_add_integration__unknown_provider__refused(project: Project) -> None:
         add(project, "nobody")
 
 
-@pytest.mark.parametrize(
-    ("provider", "change", "named"),
-    [
-        ("openai", {"secret": None}, "api_key"),
-        ("openai", {"secret": ""}, "api_key"),
-        ("openai", {"secret": "a\r\nx-evil: 1"}, "api_key"),
-        ("openai", {"secret": "schlüssel"}, "api_key"),
-        ("openai", {"base_url": "nonsense"}, "base_url"),
-        ("azure_openai", {}, "base_url"),
-        ("vllm", {}, "base_url"),
-    ],
-)
+@tabled
 def test_add_integration__incomplete_or_unsafe__refused_by_field(
     project: Project, provider: str, change: dict[str, object], named: str
 ) -> None:
@@ -92,20 +82,7 @@ def service_account(**changes: object) -> str:
     return json.dumps({name: value for name, value in account.items() if value is not None}, indent=2)
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"secret": None}, "api_key"),
-        ({"secret": None, "options": {"region": "eu-west-1"}}, "api_key"),
-        ({"secret": None, "secret_extra": {"access_key_id": "AK"}}, "secret_access_key"),
-        ({"secret": None, "secret_extra": {"secret_access_key": "SK"}}, "access_key_id"),
-        ({"secret": None, "secret_extra": ACCESS_KEYS}, "region"),
-        ({"options": {}}, "region"),
-        ({"options": {"region": ""}}, "region"),
-        ({"options": {"region": "evil.test/#"}}, "region"),
-        ({"options": {"region": "eu-west-1"}, "secret_extra": {"access_key_id": "a b"}}, "access_key_id"),
-    ],
-)
+@tabled
 def test_add_integration__bedrock_incomplete__refused_by_field(
     project: Project, change: dict[str, object], named: str
 ) -> None:
@@ -335,15 +312,7 @@ def test_import_from_environment__bedrock_api_key__and_region(project: Project) 
     assert (access.secret, access.extra) == (KEY, {"region": "us-east-1"})
 
 
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK"},
-        {"AWS_ACCESS_KEY_ID": "AK", "AWS_REGION": "eu-west-1"},
-        {"GOOGLE_APPLICATION_CREDENTIALS": "/nowhere/account.json"},
-        {"GOOGLE_APPLICATION_CREDENTIALS": __file__},
-    ],
-)
+@tabled
 def test_import_from_environment__incomplete__left_out_and_logged(
     project: Project, caplog: pytest.LogCaptureFixture, environ: dict[str, str]
 ) -> None:

@@ -11,6 +11,7 @@ from core.models import Project
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from tests.factories.core import client_of, make_project
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -141,15 +142,7 @@ def test_no_key__401(project: Project) -> None:
     assert client.get(PATH).status_code == 401
 
 
-@pytest.mark.parametrize(
-    ("body", "foreign"),
-    [
-        ({"provider": "openai", "api_key": KEY, "project": "mine"}, ["project"]),
-        ({"provider": "openai", "api_key": KEY, "region": "eu-west-1", "deployment": "x"}, ["region", "deployment"]),
-        ({"provider": "anthropic", "api_key": KEY, "access_key_id": "AK"}, ["access_key_id"]),
-        ({"provider": "bedrock", "api_key": KEY, "region": "eu-west-1", "api_version": "v1"}, ["api_version"]),
-    ],
-)
+@tabled
 def test_post__field_of_another_provider__refused_by_name(
     project: Project, body: dict[str, Any], foreign: list[str]
 ) -> None:

@@ -19,6 +19,7 @@ from tests.fakes.dialects.openai_responses import RESPONSES
 from tests.fakes.dialects.story import Call, ReadRequest, Story
 from tests.night import examples
 from tests.recordings import recordings_of
+from tests.tables.cases import tabled
 
 Json = dict[str, Any]
 
@@ -121,24 +122,7 @@ def test_tools_with_reasoning__of_a_model_whose_chat_completions_refuse_them__go
     assert is_for(model=model)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"tools": []},
-        {"model": "gpt-4o"},
-        {"model": "gpt-5"},
-        {"model": "gpt-5.3-chat-latest"},
-        {"reasoning_effort": "none"},
-        {"thinking": {"type": "disabled"}, "reasoning_effort": None},
-        {"n": 2},
-        {"modalities": ["text", "audio"]},
-        {
-            "messages": [
-                {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}]}
-            ]
-        },
-    ],
-)
+@tabled
 def test_request__that_chat_completions_serve__goes_by_chat_completions(fields: Json) -> None:
     assert not is_for(**({"reasoning_effort": "high"} | fields))
 
@@ -156,15 +140,7 @@ def test_name_that_only_looks_like_such_a_model__goes_by_chat_completions(model:
     assert not is_for(model=model)
 
 
-@pytest.mark.parametrize(
-    ("fields", "chat", "fallback", "translated"),
-    [
-        ({"logprobs": True}, False, True, True),
-        ({"web_search_options": {}}, False, False, True),
-        ({"functions": [{"name": "f"}]}, False, False, False),
-        ({"audio": {"voice": "alloy", "format": "wav"}}, False, False, False),
-    ],
-)
+@tabled
 def test_field_that_responses_do_not_have__keeps_the_request_unless_it_is_left_out_anyway(
     fields: Json, chat: bool, fallback: bool, translated: bool
 ) -> None:

@@ -16,6 +16,7 @@ from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai.dialect import Dialect
 from integrations.registry import adapter_for, providers
 from tests.integrations.exchanges import chat_request, credentials
+from tests.tables.cases import tabled
 
 USER = {"role": "user", "content": "Hi"}
 CALL = {
@@ -66,11 +67,6 @@ def test_history__call_without_parameters__has_an_empty_object(
     assert messages == without_parameters(arguments="{}")
 
 
-CONTROL = {"type": "ephemeral"}
-HOUR = {"type": "ephemeral", "ttl": "1h"}
-POINT = {"mode": "explicit", "ttl": "12h"}
-
-
 def marked(**markers: Any) -> dict[str, Any]:
     """Returns a message with these markers on itself, on a part and on a call."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, **markers}
@@ -78,26 +74,7 @@ def marked(**markers: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("crosses_vendor", [False, True])
-@pytest.mark.parametrize(
-    ("provider", "given", "taken"),
-    [
-        ("openai", {"cache_control": CONTROL}, {}),
-        (
-            "azure_openai",
-            {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT},
-            {"prompt_cache_breakpoint": POINT},
-        ),
-        ("openai", {"prompt_cache_breakpoint": POINT}, {"prompt_cache_breakpoint": POINT}),
-        ("groq", {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT}, {}),
-        ("deepseek", {"prompt_cache_breakpoint": POINT}, {}),
-        ("openrouter", {"cache_control": CONTROL}, {"cache_control": CONTROL}),
-        ("dashscope", {"cache_control": CONTROL}, {"cache_control": CONTROL}),
-        ("openrouter", {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT}, {"cache_control": CONTROL}),
-        ("openrouter", {"prompt_cache_breakpoint": POINT}, {"cache_control": HOUR}),
-        ("snowflake", {"prompt_cache_breakpoint": {"mode": "explicit"}}, {"cache_control": CONTROL}),
-    ],
-    ids=str,
-)
+@tabled
 def test_cache_markers__each_vendors_own_and_no_other(
     provider: str, given: dict[str, Any], taken: dict[str, Any], crosses_vendor: bool
 ) -> None:

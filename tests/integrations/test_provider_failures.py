@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,6 +11,7 @@ from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import ProviderError
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, credentials
+from tests.tables.cases import tabled
 
 
 @pytest.mark.parametrize(
@@ -66,42 +66,6 @@ def test_every_failure__own_key_without_a_known_form__taken_out() -> None:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "6"}, 6.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
-        ({"retry-after": format_datetime(NOW + timedelta(seconds=90), usegmt=True)}, 90.0),
-        ({"retry-after": format_datetime(NOW - timedelta(seconds=90), usegmt=True)}, 0.0),
-        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m11.5s"}, 71.5),
-        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "5ms"}, 0.005),
-        ({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "8s"}, None),
-        ({"retry-after": "2026-01-01T00:01:30Z"}, 90.0),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 30.0),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW.timestamp()) + 90)}, 90.0),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": str((int(NOW.timestamp()) + 90) * 1000)}, 90.0),
-        ({"x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-tokens-minute": "12.5"}, 12.5),
-        ({"ratelimitbysize-remaining": "0", "ratelimitbysize-reset": "31"}, 31.0),
-        (
-            {
-                "anthropic-ratelimit-input-tokens-remaining": "0",
-                "anthropic-ratelimit-input-tokens-reset": "2026-01-01T00:00:20Z",
-                "anthropic-ratelimit-requests-remaining": "7",
-                "anthropic-ratelimit-requests-reset": "2026-01-01T01:00:00Z",
-            },
-            20.0,
-        ),
-        ({"ratelimit": '"api";r=0;t=55'}, 55.0),
-        ({"ratelimit": '"api";r=3;t=55'}, None),
-        ({"x-ratelimit-reset-tokens": "8s"}, None),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9" * 400}, None),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "-1"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 +99999999999999999999"}, None),
-        ({}, None),
-    ],
-)
+@tabled
 def test_retry_after__every_form__seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers, now=NOW) == seconds

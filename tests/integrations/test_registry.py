@@ -15,8 +15,7 @@ from integrations.registry import (
     supported_prefixes,
     traits_of,
 )
-
-ARN = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+from tests.tables.cases import tabled
 
 
 @pytest.mark.parametrize("provider", providers())
@@ -32,53 +31,7 @@ def test_adapter_for__unknown__refused_by_name() -> None:
         adapter_for("nobody")
 
 
-@pytest.mark.parametrize(
-    ("model", "enabled", "expected"),
-    [
-        ("gpt-4o", {"openai", "groq"}, [("openai", "gpt-4o")]),
-        ("gpt-4o", {"azure_openai", "openai"}, [("openai", "gpt-4o"), ("azure_openai", "gpt-4o")]),
-        ("openai/gpt-4o", {"openai", "openrouter"}, [("openai", "gpt-4o")]),
-        ("openai/gpt-4o", {"openrouter"}, []),
-        ("openai/gpt-4o", {"groq"}, []),
-        ("openai/gpt-oss-20b", {"groq", "together", "huggingface", "openrouter", "vllm"}, []),
-        ("xai/grok-4", {"openrouter", "openai_compatible", "vllm", "ollama", "azure_openai"}, []),
-        ("openrouter/anthropic/claude-haiku-4.5", {"openai_compatible", "anthropic", "together"}, []),
-        ("openrouter/anthropic/claude-haiku-4.5", {"openrouter"}, [("openrouter", "anthropic/claude-haiku-4.5")]),
-        ("openai_compatible/gpt-4o", {"openai", "vllm"}, []),
-        ("groq/openai/gpt-oss-20b", {"groq"}, [("groq", "openai/gpt-oss-20b")]),
-        ("sandbox/echo", {"sandbox"}, [("sandbox", "echo")]),
-        ("sandbox/echo", {"openai"}, []),
-        ("anthropic/claude-x", {"openrouter"}, []),
-        ("openrouter/anthropic/claude-x", {"openrouter"}, [("openrouter", "anthropic/claude-x")]),
-        ("x-ai/grok-4", {"openrouter", "xai"}, [("openrouter", "x-ai/grok-4")]),
-        ("gpt-oss-120b", {"openai", "groq"}, [("groq", "gpt-oss-120b")]),
-        ("o3-mini", {"openai"}, [("openai", "o3-mini")]),
-        ("sonar", {"perplexity"}, [("perplexity", "sonar")]),
-        ("claude-sonnet-5", {"anthropic", "bedrock"}, [("anthropic", "claude-sonnet-5")]),
-        ("claude-sonnet-5", {"bedrock"}, []),
-        ("gemini-3-pro", {"google_vertex", "google"}, [("google", "gemini-3-pro"), ("google_vertex", "gemini-3-pro")]),
-        ("gemini-3-pro", {"google_vertex"}, [("google_vertex", "gemini-3-pro")]),
-        ("gemma-3-27b-it", {"google"}, [("google", "gemma-3-27b-it")]),
-        ("command-a-03-2025", {"cohere", "bedrock"}, [("cohere", "command-a-03-2025")]),
-        ("c4ai-aya-expanse-32b", {"cohere"}, [("cohere", "c4ai-aya-expanse-32b")]),
-        ("mistral-large-latest", {"mistral", "bedrock"}, [("mistral", "mistral-large-latest")]),
-        ("anthropic.claude-sonnet-5", {"anthropic", "bedrock"}, [("bedrock", "anthropic.claude-sonnet-5")]),
-        ("openai.gpt-oss-120b-1:0", {"openai", "bedrock"}, [("bedrock", "openai.gpt-oss-120b-1:0")]),
-        (ARN, {"bedrock", "openrouter", "together"}, [("bedrock", ARN)]),
-        (f"bedrock/{ARN}", {"bedrock"}, [("bedrock", ARN)]),
-        (ARN, {"openrouter"}, []),
-        (
-            "my-model",
-            {"openai", "vllm", "openai_compatible"},
-            [("openai_compatible", "my-model"), ("vllm", "my-model")],
-        ),
-        ("gpt-4o", {"openai_compatible"}, [("openai_compatible", "gpt-4o")]),
-        ("gpt-4o", {"openai", "openai_compatible"}, [("openai", "gpt-4o")]),
-        ("gpt-4o", set(), []),
-        ("", {"openai"}, []),
-        ("openai/", {"openai"}, []),
-    ],
-)
+@tabled
 def test_resolve__model_and_enabled_providers__candidates_in_order(
     model: str, enabled: set[str], expected: list[tuple[str, str]]
 ) -> None:
@@ -118,29 +71,7 @@ def test_resolve__provider_and_model__nobody_else_whoever_is_enabled(provider: s
         assert resolve(f"{provider}/{name}", {provider, *others}) == [Candidate(provider, upstream)]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        "anthropic.claude-3-haiku-20240307-v1:0",
-        "amazon.nova-lite-v1:0",
-        "us.amazon.nova-2-lite-v1:0",
-        "eu.anthropic.claude-sonnet-4-6",
-        "apac.anthropic.claude-sonnet-4-20250514-v1:0",
-        "jp.anthropic.claude-sonnet-4-5-20250929-v1:0",
-        "au.anthropic.claude-haiku-4-5-20251001-v1:0",
-        "global.anthropic.claude-opus-4-6-v1",
-        "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0",
-        "meta.llama4-scout-17b-instruct-v1:0",
-        "mistral.mistral-large-3-675b-instruct",
-        "cohere.command-r-plus-v1:0",
-        "ai21.jamba-1-5-large-v1:0",
-        "deepseek.r1-v1:0",
-        "qwen.qwen3-32b-v1:0",
-        "google.gemma-3-27b-it",
-        "moonshot.kimi-k2-thinking",
-        "arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:application-inference-profile/abc",
-    ],
-)
+@tabled
 def test_resolve__id_of_bedrock__bedrock_alone(model: str) -> None:
     assert resolve(model, set(providers()) - {"sandbox"}) == [Candidate("bedrock", model)]
 

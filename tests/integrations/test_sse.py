@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from integrations.providers.common import sse
 from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from tests.tables.cases import tabled
 
 
 def parse(*pieces: bytes) -> list[ServerSentEvent]:
@@ -14,25 +15,7 @@ def parse(*pieces: bytes) -> list[ServerSentEvent]:
     return events + parser.flush()
 
 
-@pytest.mark.parametrize(
-    ("stream", "expected"),
-    [
-        (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),
-        (b"data:a\r\n\r\ndata:b\r\n\r\n", [b"a", b"b"]),
-        (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
-        (b"data:  two blanks\n\n", [b" two blanks"]),
-        (b"data: a\ndata: b\n\n", [b"a\nb"]),
-        (b": comment\n\ndata: a\n\n:\n\n", [b"a"]),
-        (b": comment\ndata: a\n\n", [b"a"]),
-        (b"\n\n\ndata: a\n\n\n\n", [b"a"]),
-        (b"id: 7\nretry: 10\ndata: a\n\n", [b"a"]),
-        (b"data\n\n", [b""]),
-        (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
-        (b"data: a\n\ndata: unfinished", [b"a", b"unfinished"]),
-        (b"data: a\n", [b"a"]),
-        (b"", []),
-    ],
-)
+@tabled
 def test_parser__every_form_of_the_standard__same_events(stream: bytes, expected: list[bytes]) -> None:
     assert [event.data for event in parse(stream)] == expected
 

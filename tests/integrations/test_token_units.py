@@ -5,13 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.pipeline.record import cost_texts
 from integrations.pricing.cost import Price, known_cost, token_units
 from integrations.providers.usage import Usage
+from tests.tables.cases import tabled
 
 RATES = st.decimals(0, 10_000, places=4) | st.decimals(0, 100, places=6) | st.just(Decimal("1E+3"))
 COUNTS = st.integers(0, 5_000) | st.integers(0, 10**15)
@@ -46,16 +46,7 @@ def test_units__of_any_price__give_the_cost_of_decimals(
         assert whole[1] == whole[2] == whole[4] == "0.0000000000"
 
 
-@pytest.mark.parametrize(
-    "price",
-    [
-        None,
-        Price(Decimal("0.00001"), Decimal(1)),
-        Price(Decimal(1), Decimal(1), terms={"fees": {"request": "0.01"}}),
-        Price(Decimal(1), Decimal(1), terms={"tiers": [{"above_tokens": 1000, "rates": {"input": "2"}}]}),
-    ],
-    ids=["none", "more_places", "fee", "by_length"],
-)
+@tabled
 def test_units__of_a_price_that_needs_decimals__are_none(price: Price | None) -> None:
     assert token_units(price) is None
 

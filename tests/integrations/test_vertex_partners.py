@@ -15,6 +15,7 @@ from integrations.providers.vertex.publishers import publisher_model
 from integrations.registry import adapter_for
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 from tests.integrations.exchanges import chat_request, completion
+from tests.tables.cases import tabled
 
 VERTEX = adapter_for("google_vertex")
 TOKEN = "ya29.token"
@@ -29,25 +30,7 @@ def built(model: str, credentials: Credentials | None = None, **fields: Any) -> 
     return VERTEX.build_request(chat_request(model, **fields), credentials or access())
 
 
-@pytest.mark.parametrize(
-    ("name", "publisher", "model"),
-    [
-        ("gemini-2.5-pro", "google", "gemini-2.5-pro"),
-        ("google/gemini-2.5-pro", "google", "gemini-2.5-pro"),
-        ("publishers/google/models/gemini-2.5-pro", "google", "gemini-2.5-pro"),
-        ("models/gemini-2.5-pro", "google", "gemini-2.5-pro"),
-        ("endpoints/123", "google", "endpoints/123"),
-        ("meta/llama-3.3-70b-instruct-maas", "meta", "llama-3.3-70b-instruct-maas"),
-        ("publishers/meta/models/llama3-8b-instruct-maas", "meta", "llama3-8b-instruct-maas"),
-        ("llama-4-scout-17b-16e-instruct-maas", "meta", "llama-4-scout-17b-16e-instruct-maas"),
-        ("mistral-large@2407", "mistralai", "mistral-large@2407"),
-        ("codestral-2501", "mistralai", "codestral-2501"),
-        ("mistralai/mistral-small-2503", "mistralai", "mistral-small-2503"),
-        ("claude-opus-4-8@default", "anthropic", "claude-opus-4-8@default"),
-        ("gpt-oss-120b-maas", "openai", "gpt-oss-120b-maas"),
-        ("deepseek-ai/deepseek-v3.2-maas", "deepseek-ai", "deepseek-v3.2-maas"),
-    ],
-)
+@tabled
 def test_name__any_form__whose_it_is(name: str, publisher: str, model: str) -> None:
     assert publisher_model(name) == (publisher, model)
 

@@ -1,5 +1,3 @@
-"""A whole `manage.py serve` for the journeys, which kill its children and read its log afterwards."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

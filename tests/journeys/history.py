@@ -64,8 +64,6 @@ class Accident:
 
 @dataclass(frozen=True)
 class Host:
-    """The disk and the clock of the host, which have accidents beside the processes."""
-
     disk: SmallDisk
     clock: Clock
 
@@ -163,7 +161,7 @@ def happen(accident: Accident, service: LiveService, host: Host, pause: threadin
 
 
 def _strike(accident: Accident, service: LiveService, pause: threading.Event) -> None:
-    """Sends the accident's signal to a role's process; a role without a process is restarting and is left alone."""
+    """A role without a process is restarting and is left alone."""
     pid = service.pid(accident.role)
     if pid is None:
         return
@@ -178,8 +176,6 @@ def _strike(accident: Accident, service: LiveService, pause: threading.Event) ->
 
 @dataclass(frozen=True)
 class Ledger:
-    """The sides of the invariant. `spent` is the request log's, `counted` the limits', in US dollars."""
-
     answered: frozenset[str]
     rows: Rows
     lost: int
@@ -189,8 +185,6 @@ class Ledger:
     certain: bool
 
     def faults(self) -> list[str]:
-        """Returns the violations of the invariant: answered = rows = rollups = spend, except for requests counted as
-        lost."""
         missing = self.answered - self.rows.outcomes.keys()
         found = []
         if len(missing) > self.lost:
@@ -203,7 +197,6 @@ class Ledger:
 
 
 def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | None:
-    """Reads both sides of the invariant; None while one of them is unreachable."""
     rows = read_rows(service, service.project_id)
     usage = service.manage("usage", timeout=START_SECONDS)
     if rows is None or usage.status_code != 200:
@@ -226,7 +219,7 @@ def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | Non
 
 
 def play(seed: int, seconds: float, disk: SmallDisk) -> Ledger:
-    """Runs the history; returns the ledger once it agrees. Raises AssertionError with the seed when it never does."""
+    """Returns the ledger once it agrees. Raises AssertionError with the seed if it never does."""
     host = Host(disk, Clock(disk.path.with_name(f"{disk.path.name}.clock")))
     place_database(disk.path)
     service = LiveService(disk.path, {**_ENVIRONMENT, **host.clock.environment})
@@ -269,7 +262,7 @@ def _agreed(service: LiveService, people: Crowd, spool: Path, seed: int) -> Ledg
 
 
 def _limit(service: LiveService) -> None:
-    """Sets a budget that is never reached, so that Redis counts the spend from the first request on."""
+    """The budget is never reached; it makes Redis count the spend from the first request on."""
     answer = requests.put(
         f"{service.base_url}/api/llm/settings",
         json={"monthly_budget_usd": 1000},

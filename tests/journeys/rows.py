@@ -18,8 +18,7 @@ ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a project: `outcomes` by request id; `total` exceeds the number of ids when a row is double;
-    `rollups` by table."""
+    """`outcomes` are by request id; `total` exceeds the number of ids if a row is double; `rollups` are by table."""
 
     outcomes: dict[str, str]
     total: int
@@ -31,7 +30,6 @@ class Rows:
 
 
 def read_rows(service: LiveService, project_id: str) -> Rows | None:
-    """Returns the project's rows; None while the engine is away."""
     try:
         address = (service.var_dir / "run" / "clickhouse.url").read_text().strip()
         with Client.from_url(address) as client:
@@ -41,8 +39,7 @@ def read_rows(service: LiveService, project_id: str) -> Rows | None:
 
 
 def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool], *, what: str = "") -> Rows:
-    """Returns the project's rows once `good` accepts them, and waits as long as further rows arrive. A shipper whose
-    store was away for long tries it once a minute."""
+    """Waits as long as further rows arrive. A shipper whose store was away for long tries it once a minute."""
     known = -1
 
     def news() -> Rows | None:
@@ -55,7 +52,6 @@ def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool
 
 
 def rows_of(client: Any, project_id: str) -> Rows:
-    """Returns the project's rows, asked by a driver's client."""
     given = {"project": project_id}
     rows = client.execute(
         "SELECT toString(request_id), toString(outcome) FROM llm.requests WHERE project_id = %(project)s", given

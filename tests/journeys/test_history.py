@@ -1,5 +1,3 @@
-"""Plays a short history of a fixed seed, and one of a random seed: see `tests.journeys.history`."""
-
 from __future__ import annotations
 
 import logging

@@ -28,7 +28,6 @@ def kill_during_traffic(
     works: Callable[[], object] = lambda: None,
     kills: int = KILLS,
 ) -> None:
-    """Kills the roles in turn, each time after `answers` further answers, and waits until each successor `works`."""
     with traffic:
         for _, role in zip(range(kills), cycle(roles), strict=False):
             traffic.wait_for_more(answers)
@@ -39,8 +38,6 @@ def kill_during_traffic(
 
 
 def rows_with(service: LiveService, traffic: Traffic) -> Rows:
-    """Returns the project's rows once they hold every success and the rollups are up to date."""
-
     def complete(rows: Rows) -> bool:
         return rows.consistent and set(traffic.succeeded) <= set(rows.outcomes)
 
@@ -57,7 +54,6 @@ def rows_with(service: LiveService, traffic: Traffic) -> Rows:
 
 
 def wait_until_shipping(service: LiveService, project_id: str) -> None:
-    """Waits until rows are added, which shows that shipper and engine work."""
     found = rows_when(service, project_id, lambda rows: True)
     rows_when(service, project_id, lambda rows: rows.total > found.total)
 

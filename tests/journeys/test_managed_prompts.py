@@ -26,7 +26,7 @@ USERS = 120
 
 @dataclass(frozen=True)
 class Api:
-    """One project of the service, by REST and as a client of the gateway; `answers` holds the latter's answers."""
+    """One project, by REST and as a client of the gateway; `answers` holds the latter's answers."""
 
     client: httpx2.Client
     project: Project
@@ -40,7 +40,6 @@ class Api:
         return made
 
     def ask(self, **headers: str) -> httpx2.Response:
-        """Sends a completion to the model mirror, which answers with the messages that it was sent."""
         sent = {
             "model": "sandbox/mirror",
             "messages": [{"role": "user", "content": "hi"}],
@@ -66,7 +65,6 @@ def injected(response: httpx2.Response) -> str:
 
 
 def rolled_out(api: Api) -> str:
-    """Returns the id of a running rollout by user."""
     config = api.post("configs", {"name": "support"})["id"]
     versions = [
         api.post(f"configs/{config}/versions", {"system_prompt": text})["id"]
@@ -120,7 +118,6 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
 
 
 def logged_arms(service: LiveService, project_id: str, rollout: str) -> list[tuple[str, int, str, bool]]:
-    """Returns user, version, variant, and whether ClickHouse computes the same arm and the same number of the unit."""
     unit = unit_sql(AllocationType.USER_STICKY)
     arm = f"if({target_sql(unit, str(WEIGHT))}, 'target', 'baseline')"
     # The driver inserts parameters with Python's % operator.

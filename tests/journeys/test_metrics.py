@@ -43,7 +43,6 @@ def test_counters__after_kills_of_worker_shipper_and_engine__equal_the_request_l
 
 
 def counted(service: LiveService, project: Project) -> dict[tuple[str, str], Counter[str]]:
-    """Returns the metrics' values by name and label, per model."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for (name, labels), value in service.metrics().items():
         of = dict(labels)

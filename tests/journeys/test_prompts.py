@@ -29,7 +29,7 @@ OWN: list[dict[str, Any]] = [
 
 
 def prompts() -> list[dict[str, Any]]:
-    """Returns the shared traffic's prompts, by day every sixth, or the repository's few where the checkout has none."""
+    """Returns by day every sixth prompt of the shared traffic, or the repository's few where the checkout has none."""
     file: Path | None = shared_file("traffic", "prompts.jsonl")
     if file is None:
         return OWN
@@ -38,7 +38,6 @@ def prompts() -> list[dict[str, Any]]:
 
 
 async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str, Any]) -> str:
-    """Returns the text of the answer, empty for tool calls."""
     answer: Any = await client.chat.completions.create(model="sandbox/echo", messages=messages, **options)
     if not options.get("stream"):
         assert answer.usage.total_tokens > 0
@@ -50,7 +49,6 @@ async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str
 
 
 async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio.Semaphore) -> int:
-    """Plays one conversation with the user's later turns; returns the number of its requests."""
     options = {name: prompt[name] for name in OPTIONS if prompt.get(name) is not None}
     messages = list(prompt["messages"])
     async with gate:
@@ -63,7 +61,6 @@ async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio
 
 
 def rows_of(service: LiveService, project_id: str, count: int) -> Rows:
-    """Returns the project's rows once there are `count` of them and the rollups are up to date."""
     return rows_when(
         service, project_id, lambda rows: rows.total >= count and rows.consistent, what=f"more rows of {count}"
     )

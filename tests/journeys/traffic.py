@@ -1,5 +1,3 @@
-"""Clients that send requests continuously, and record which answers they received whole."""
-
 from __future__ import annotations
 
 import json
@@ -25,7 +23,6 @@ class Project:
 
 
 def new_project(service: LiveService, name: str) -> Project:
-    """Makes a project with a key of both scopes, with the operator's command."""
     command = [sys.executable, "manage.py", "bootstrap", "--name", name, "--json"]
     environment = minimal_environment(service.var_dir)
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
@@ -35,9 +32,8 @@ def new_project(service: LiveService, name: str) -> Project:
 
 @dataclass
 class Traffic:
-    """Continuous traffic. `succeeded` holds the request ids of answers that arrived whole; `failures` counts all other
-    attempts. Each client pauses for `pause` seconds between two requests, since traffic starves the processes that it
-    waits for."""
+    """`succeeded` holds the ids of whole answers; `failures` counts all other attempts. Each client pauses for `pause`
+    seconds between requests, since traffic starves the processes that it waits for."""
 
     service: LiveService
     project: Project
@@ -61,7 +57,6 @@ class Traffic:
             thread.join(2 * START_SECONDS)
 
     def wait_for_more(self, count: int, *, seconds: float = START_SECONDS) -> None:
-        """Returns when `count` further answers have arrived; a worker may have to start first."""
         with self._more:
             needed = len(self.succeeded) + count
             if not self._more.wait_for(lambda: len(self.succeeded) >= needed, seconds):
@@ -85,7 +80,6 @@ class Traffic:
                 self._stop.wait(self.pause)
 
     def _ask(self, client: httpx2.Client, *, stream: bool) -> str:
-        """Returns the request's id, empty when the answer was not whole."""
         response = client.post(
             "/api/gateway/v1/chat/completions",
             json={"model": "sandbox/echo", "messages": [{"role": "user", "content": "ping"}], "stream": stream},

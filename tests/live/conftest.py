@@ -1,5 +1,3 @@
-"""Fixtures of the live service: one shared by the session, and a factory for tests that stop or break their own."""
-
 from __future__ import annotations
 
 import signal
@@ -30,11 +28,11 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 
 @pytest.fixture
 def start_service(tmp_path: Path) -> Iterator[StartService]:
-    """`start_service(environment, arguments)` starts a service on the own VAR_DIR of the test, at each call.
+    """`start_service(environment, arguments)` starts a service on the test's own VAR_DIR, at each call.
 
-    With `prepared` it returns when the analytics store has its tables too, which takes longer than until it serves.
-    The service has one web worker unless WEB_WORKERS says otherwise, and finds its tables made unless `empty` is set:
-    a worker's imports and the migrations are half of a start's CPU.
+    With `prepared` it also waits until the analytics store has its tables. The service has one web worker unless
+    WEB_WORKERS says otherwise, and finds its tables made unless `empty` is set: a worker's imports and the migrations
+    are half of a start's CPU.
     """
     started: list[LiveService] = []
 

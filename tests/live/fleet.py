@@ -68,9 +68,6 @@ print("FOUND", count_requests(project).requests, len(report.differences), report
 
 @dataclass
 class Outcome:
-    """The result of one round. `rows` is the number of requests in the log, `answered` the number that clients saw
-    answered."""
-
     ended: int = 0
     keys_shown: int = 0
     answered: int = 0
@@ -87,8 +84,6 @@ class Outcome:
 
 
 class Host:
-    """One `serve` process on a VAR_DIR of its own."""
-
     def __init__(
         self,
         folder: Path,
@@ -132,8 +127,7 @@ class Host:
         return self.process.poll() is not None
 
     def wait(self) -> None:
-        """Returns when the host serves and ships, which it does once the tables of both stores are there, or has
-        ended."""
+        """Returns when the host serves and ships (the tables of both stores are then there), or has ended."""
         wait_until(
             lambda: (self.address and self._shipper.exists()) or self.has_ended or None,
             seconds=8 * START_SECONDS,
@@ -152,8 +146,6 @@ class Host:
 
 
 class Clients:
-    """Clients that send requests to hosts and count the answers."""
-
     def __init__(self, key: str) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
         self._lock = threading.Lock()
@@ -171,7 +163,6 @@ class Clients:
 
     @contextmanager
     def load(self, address: str) -> Iterator[None]:
-        """Sends requests to one host, one after the other, until the block ends."""
         ended = threading.Event()
 
         def ask_on() -> None:
@@ -188,8 +179,6 @@ class Clients:
 
 
 class Installation:
-    """The stores that the hosts share, and a provider; they end on exit."""
-
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
         self.stores = stores = Stores(folder, stack)
@@ -212,8 +201,6 @@ class Installation:
             client.disconnect()
 
     def compare(self, project: str) -> tuple[int, int, int]:
-        """Returns the number of requests in the log, of figures that differ from them, and of figures that were
-        compared."""
         ran = subprocess.run(
             [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", _COMPARE.format(project=project)],
             cwd=ROOT,
@@ -239,7 +226,7 @@ class Installation:
 
 def start_together(hosts: int, *, former: Path | None = None, rows: int = 0, keep: Path | None = None) -> Outcome:
     """Runs one round. `former` is the tree of a version that makes the stores and keeps serving while the hosts start.
-    With `keep`, the hosts' output is copied there when something went wrong."""
+    With `keep`, the hosts' output is copied there if something went wrong."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fl-", dir="/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -312,7 +299,7 @@ def _first_key(hosts: list[Host]) -> tuple[str, str]:
 
 @contextmanager
 def former_tree(checkout: Path, until: int) -> Iterator[Path]:
-    """Yields a copy of a version's code without the ClickHouse migrations whose numbers are above `until`."""
+    """Yields a copy of a version's code without the ClickHouse migrations above number `until`."""
     with tempfile.TemporaryDirectory(prefix="fl-tree-") as folder:
         tree = Path(folder) / "tree"
         # Compiled modules are copied too: they go by the age of their source, which a copy keeps.

@@ -30,8 +30,6 @@ replace_settings(project_id="{project_id}", values=values, actor="test")
 
 @dataclass
 class Office:
-    """A project whose agent uses a scripted model. `user` may use the panel and nothing else."""
-
     team: Team
     upstream: ScriptedServer
     user: Account
@@ -41,11 +39,9 @@ class Office:
         return self.team.service.base_url + PATH
 
     def play(self, *steps: Step) -> Script:
-        """Sets the model's answers to one request after another; the last step repeats."""
         return self.upstream.play(self.team.project_id, *steps)
 
     def agent(self, method: str, path: str, **parameters: Any) -> requests.Response:
-        """Sends a request below /api/agent/ with the project's key."""
         headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
         url = f"{self.team.service.base_url}/api/agent/{path}"
         return requests.request(method, url, headers=headers, params=parameters, timeout=30)
@@ -89,7 +85,6 @@ class PanelPage:
         await use_session(self.page, self.office.team, self.office.user.name)
 
     async def open(self, query: str = "", project_id: str = "") -> None:
-        """Opens the panel's own page, for this project unless the query names one."""
         await self.page.goto(self.office.url + (query or f"?project={project_id or self.office.team.project_id}"))
         await self.ready()
 

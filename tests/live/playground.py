@@ -1,5 +1,3 @@
-"""A driver for the playground's page, a project with scripted models, and accounts with and without the permission."""
-
 from __future__ import annotations
 
 import asyncio
@@ -48,8 +46,6 @@ class Account:
 
 @dataclass
 class Stage:
-    """A project whose provider openai is scripted. `user` may use the playground and see requests."""
-
     team: Team
     upstream: ScriptedServer
     user: Account
@@ -59,8 +55,6 @@ class Stage:
         return self.team.service.base_url + PATH
 
     def play(self, **steps: Step) -> Script:
-        """Sets the answers of each model from now on."""
-
         async def step(request: Received, connection: Connection) -> None:
             await steps[json.loads(request.body)["model"]](request, connection)
 
@@ -75,8 +69,6 @@ class Stage:
         return found
 
     def kept_requests(self, session_id: str, count: int) -> list[dict[str, Any]]:
-        """Returns the requests listed under a session, once there are `count` of them."""
-
         def listed() -> list[dict[str, Any]] | None:
             found: list[dict[str, Any]] = self.manage("requests", session_id=session_id)["results"]
             return found if len(found) >= count else None
@@ -91,7 +83,6 @@ def make_stage(team: Team, upstream: ScriptedServer) -> Stage:
 
 
 def make_account(team: Team, role: str, name: str = "") -> Account:
-    """Returns a new account that has the role in the team's project."""
     account = Account(name) if name else Account()
     team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(name=account.name, password=account.password))
     give_role(team, account, role)
@@ -121,7 +112,6 @@ class PlaygroundPage:
         await expect(self.page.locator("#playground[data-ready]")).to_be_visible()
 
     async def ask(self, text: str, *models: str) -> None:
-        """Fills in the first message and chooses models by their full names."""
         await self.page.get_by_label("Text of message 1").fill(text)
         await self.choose(*models)
 
@@ -135,7 +125,6 @@ class PlaygroundPage:
         await self.run_button.click()
 
     async def done(self, text: str) -> None:
-        """Waits for the end of a run and for the page's text about it."""
         await expect(self.status).to_contain_text(text)
         await expect(self.run_button).to_be_enabled()
 
@@ -146,15 +135,12 @@ class PlaygroundPage:
         return self.page.get_by_label(f"Answer of {model}", exact=True)
 
     async def figures(self, model: str) -> dict[str, str]:
-        """Returns the figures beside an answer, by their labels."""
         column = self.answer(model)
         names, values = await column.locator("dt").all_inner_texts(), await column.locator("dd").all_inner_texts()
         return dict(zip(names, values, strict=True))
 
 
 def gated(before: Iterable[str], gate: threading.Event, after: Iterable[str]) -> Step:
-    """Returns a stream that pauses until the test opens the gate."""
-
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
         for event in [ROLE, *(chunk({"content": word}) for word in before)]:

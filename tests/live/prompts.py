@@ -1,5 +1,3 @@
-"""A project of a live service with managed prompts and rollouts, seen by its team and by its clients."""
-
 from __future__ import annotations
 
 import json
@@ -46,8 +44,6 @@ print(json.dumps([[str(one.project_id), one.api_key] for one in made]))
 
 
 class Project:
-    """A project of a live service, whose team and clients share this key."""
-
     def __init__(self, service: LiveService, project_id: str, api_key: str) -> None:
         self.service = service
         self.project_id = project_id
@@ -58,19 +54,16 @@ class Project:
         return {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
 
     def set(self, **settings: Any) -> None:
-        """Replaces the gateway settings; omitted fields get their defaults."""
         url = f"{self.service.base_url}/api/llm/settings"
         response = requests.put(url, headers=self._headers, json=settings, timeout=30)
         assert response.status_code == 200, response.text
 
     def send(self, method: str, path: str, body: JSON | None = None) -> requests.Response:
-        """Sends a request to the management API below `prompts/`."""
         url = f"{self.service.base_url}/api/llm/prompts/{path}"
         return requests.request(method, url, headers=self._headers, json=body, timeout=30)
 
     def call(self, method: str, path: str, body: JSON | None = None) -> JSON:
-        """Sends a request as `send` does and returns the JSON of the answer. Any status but 200 and 201 fails the
-        test."""
+        """Like `send`, but returns the JSON of the answer. Any status but 200 and 201 fails the test."""
         response = self.send(method, path, body)
         assert response.status_code in (200, 201), response.text
         answer: JSON = response.json()
@@ -87,7 +80,6 @@ class Project:
             return list(pool.map(run, calls))
 
     def prompt(self, name: str, *versions: JSON) -> Prompt:
-        """Makes a config with these versions, the first of which is active."""
         config = self.call("POST", "configs", {"name": name, "project_id": self.project_id})
         prompt = Prompt(self, name, config["id"])
         for version in versions:
@@ -102,26 +94,21 @@ class Project:
 
 
 class Team(Project):
-    """A project made for one test."""
-
     def __init__(self, service: LiveService, name: str) -> None:
         made = json.loads(command(service, "bootstrap", "--name", name, "--json"))
         super().__init__(service, made["project_id"], made["api_key"])
         self.command("shell", "--verbosity", "0", "-c", _PREFER.format(project_id=self.project_id))
 
     def command(self, *arguments: str, **environment: str) -> str:
-        """Returns the output of a `manage.py` command that runs beside the service."""
         return command(self.service, *arguments, **SHORTENED, **environment)
 
 
 def new_projects(service: LiveService, names: Sequence[str], **environment: str) -> list[Project]:
-    """Makes many projects with one process. `environment` holds the service's additional variables."""
     made = command(service, "shell", "--verbosity", "0", "-c", _BOOTSTRAP.format(names=list(names)), **environment)
     return [Project(service, *one) for one in json.loads(made)]
 
 
 def command(service: LiveService, *arguments: str, **environment: str) -> str:
-    """Returns the output of a `manage.py` command that runs beside the service."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
@@ -135,8 +122,6 @@ def command(service: LiveService, *arguments: str, **environment: str) -> str:
 
 
 class Prompt:
-    """A prompt config; `version_ids` are in the order of their numbers."""
-
     def __init__(self, team: Project, name: str, config_id: str) -> None:
         self.team = team
         self.name = name
@@ -156,11 +141,9 @@ class Prompt:
         return found
 
     def new_rollout(self, **changes: Any) -> JSON:
-        """Returns the request body that makes a rollout to the latest version."""
         return {"config_id": self.config_id, "target_version_id": self.version_ids[-1], "name": self.name, **changes}
 
     def rollout(self, **changes: Any) -> Rollout:
-        """Returns a running rollout to the latest version."""
         rollout = Rollout(self.team, self.team.call("POST", "rollouts", self.new_rollout(**changes))["id"])
         rollout.move("start")
         return rollout
@@ -176,7 +159,6 @@ class Rollout:
         self.id = id
 
     def move(self, move: str, **body: Any) -> JSON:
-        """Requests a move: start, pause, promote, rollback or complete."""
         return self.team.call("POST", f"rollouts/{self.id}/{move}", body)
 
     def shown(self) -> JSON:
@@ -202,9 +184,6 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as a client sees it. `sent_at` is the time of the request, `port` the client's port; `text` is empty
-    for a failure."""
-
     sent_at: datetime
     status: int
     version: str
@@ -222,7 +201,6 @@ class Answer:
 
     @property
     def system_prompt(self) -> str | None:
-        """The system prompt that the model `mirror` received."""
         messages = json.loads(self.text)
         prompts = [message["content"] for message in messages if message["role"] == "system"]
         return prompts[0] if prompts else None
@@ -252,7 +230,7 @@ def ask(client: openai.OpenAI, config: str, question: str = "What have you got?"
 
 
 class EachWorker:
-    """Clients of one config, each with a connection to a different worker. The object has to be closed."""
+    """Clients of one config, each connected to a different worker. Close the object after use."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -268,7 +246,6 @@ class EachWorker:
             client.close()
 
     def ask(self, question: str = "What have you got?") -> dict[int, Answer]:
-        """Returns one answer of each worker, by its process id."""
         found = {}
         for pid, client in self._clients.items():
             found[pid] = ask(client, self.prompt.name, question)

@@ -1,5 +1,5 @@
-"""A project of a live service whose prompt served clients, with what they asked as a data set, a rule and a scripted
-judge that score answers, and two more versions: one as good as the first, and a worse one."""
+"""A project whose prompt served clients, with their requests as a data set, a rule and a scripted judge that score
+answers, and two more versions: one as good as the first, and a worse one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ class Loop:
         return self.stage.team
 
     def experiment(self, version: int) -> JSON:
-        """Returns an experiment of this version against the first, by both evaluators, after its end."""
         candidates = [{"version_id": self.version_id(number)} for number in (FIRST_VERSION, version)]
         chosen = [{"evaluator_id": evaluator["id"]} for evaluator in self.evaluators]
         body = {"dataset_id": self.dataset["id"], "candidates": candidates, "evaluators": chosen, "margin": MARGIN}
@@ -62,7 +61,6 @@ class Loop:
         return wait_until(lambda: self._ended(made["id"]), what="the experiment to end")
 
     def another_as_good(self) -> int:
-        """Makes a version as good as the first that no experiment has tried yet, and returns its number."""
         self.prompt.add(_AS_GOOD)
         return len(self.prompt.version_ids)
 
@@ -74,7 +72,6 @@ class Loop:
         return found if found["state"] not in ("pending", "running") else None
 
     def gated(self, version: int) -> Rollout:
-        """Returns a rollout to a version that has not begun, and asks for an experiment over the data set before."""
         body = self.prompt.new_rollout(
             target_version_id=self.version_id(version),
             stages=[{"weight": 100}],
@@ -85,7 +82,6 @@ class Loop:
         return Rollout(self.team, self.team.call("POST", "rollouts", body)["id"])
 
     def wait_until_served(self, expected: str) -> None:
-        """Returns when a client is served `expected` (see Answer.served)."""
         with self.team.client() as client:
             wait_until(lambda: ask(client, self.prompt.name).served == expected, what=f"{expected!r} to be served")
 
@@ -106,7 +102,6 @@ def make_loop(service: LiveService, upstream: ScriptedServer) -> Loop:
 
 
 def _serve(prompt: Prompt) -> None:
-    """Sends the requests of production, and returns when the log has them."""
     with prompt.team.client() as client, ThreadPoolExecutor(4) as pool:
 
         def serve(number: int) -> None:

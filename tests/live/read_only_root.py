@@ -1,7 +1,7 @@
-"""A read-only root file system for a service, as containers have it: what may be written is one folder, `/tmp` and
-`/dev/shm`.
+"""A read-only root file system for a service, as containers have it: only one folder, `/tmp` and `/dev/shm` are
+writable.
 
-`READ_ONLY_ROOT=1` has every service of this folder run so, as `make test` does where the machine permits it.
+`READ_ONLY_ROOT=1` runs every service of this folder so, as `make test` does where the machine permits it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ exec "$@"
 
 
 def on_read_only_root(folder: Path, command: Sequence[str]) -> list[str]:
-    """Returns the command that runs another one, with the same process id, so that it can write to `folder` alone.
+    """Returns a command that runs `command`, with the same process id, so that it can write to `folder` alone.
 
     The folder is made. The command needs root, or user namespaces whose root may mount.
     """
@@ -39,7 +39,6 @@ def on_read_only_root(folder: Path, command: Sequence[str]) -> list[str]:
 
 
 def as_asked(folder: Path, command: Sequence[str]) -> list[str]:
-    """Returns the command of a service with its folder of data, on a read-only root if READ_ONLY_ROOT asks for it."""
     # A disk that a test has mounted in another namespace can only be reached, not mounted again.
     is_asked = os.environ.get(ASKED) == "1" and not folder.is_relative_to("/proc")
     return on_read_only_root(folder, command) if is_asked else list(command)
@@ -47,7 +46,7 @@ def as_asked(folder: Path, command: Sequence[str]) -> list[str]:
 
 @cache
 def refusal() -> str:
-    """Returns why this machine does not permit a read-only root of a process's own; nothing if it does."""
+    """Returns why this machine does not permit a process's own read-only root; empty if it does."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             tried = subprocess.run(on_read_only_root(Path(folder), ["true"]), capture_output=True, text=True)

@@ -1,5 +1,3 @@
-"""A whole `manage.py serve` process for tests, started as a user would start it."""
-
 from __future__ import annotations
 
 import json
@@ -10,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,13 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "exporter", "celery")
+ON_DEMAND = ("sandbox", "exporter")
 
 _STOP_SECONDS = 120.0
 
 
 class LiveService:
-    """A running service. `project_id`, `api_key` and `curl` are printed by the first start; empty on a later one."""
+    """The first start prints `project_id`, `api_key` and `curl`; they are empty on a later one."""
 
     def __init__(
         self,
@@ -39,7 +39,6 @@ class LiveService:
         *,
         prepared: bool = True,
     ) -> None:
-        """Returns when the service serves and, if `prepared`, the analytics store has its tables."""
         self.var_dir = var_dir
         self.output_file = var_dir.with_name(f"{var_dir.name}.out")
         self.log_file = var_dir.with_name(f"{var_dir.name}.log")
@@ -55,7 +54,6 @@ class LiveService:
 
     @property
     def output(self) -> str:
-        """The output of the service since its latest start."""
         return self.output_file.read_text(encoding="utf-8")[self._printed_before :]
 
     @property
@@ -63,31 +61,39 @@ class LiveService:
         return self.log_file.read_text(encoding="utf-8")
 
     def wait_until_prepared(self) -> None:
-        """Returns when the analytics store has its tables."""
         wait_until(lambda: "analytics.prepared" in self.log_since_start, seconds=2 * START_SECONDS, what="the tables")
 
     @property
     def log_since_start(self) -> str:
-        """The log of the service since its latest start."""
         return self.log_file.read_bytes()[self._logged_before :].decode()
 
     def pid(self, role: str) -> int | None:
-        """Returns the process of a role (one of ROLES), or None while there is none."""
         file = self.var_dir / "run" / f"{role}.pid"
         try:
             return int(file.read_text(encoding="ascii"))
         except FileNotFoundError:
             return None
 
+    def start_on_demand(self) -> None:
+        """Starts what runs only where it is needed: the sandbox, and the exporter by a destination without traffic."""
+        headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
+        if self.pid("sandbox") is None:
+            asked = {"model": "sandbox/echo", "messages": [{"role": "user", "content": "Hello"}]}
+            url = f"{self.base_url}/api/gateway/v1/chat/completions"
+            requests.post(url, json=asked, headers=headers, timeout=30).raise_for_status()
+        if self.pid("exporter") is None:
+            body = {"name": "nowhere", "endpoint": "http://127.0.0.1:9/v1/traces", "enabled": False}
+            url = f"{self.base_url}/api/llm/trace-destinations"
+            requests.post(url, json=body, headers=headers, timeout=30).raise_for_status()
+        for role in ON_DEMAND:
+            wait_until(partial(self.pid, role), what=f"a process for {role}")
+
     def kill(self, role: str) -> int:
-        """Sends SIGKILL to a role's process; returns the pid that was killed."""
         pid = wait_until(lambda: self.pid(role), what=f"a process for {role}")
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def wait_for_successor(self, role: str, killed: int) -> int:
-        """Returns the pid of the process that replaced `killed`."""
-
         def successor() -> int | None:
             pid = self.pid(role)
             return pid if pid != killed else None
@@ -104,12 +110,10 @@ class LiveService:
         return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=timeout)
 
     def metrics_text(self) -> str:
-        """Returns the metrics in the text format that Prometheus reads."""
         url = (self.var_dir / "run" / "metrics.url").read_text(encoding="utf-8").strip()
         return requests.get(url, timeout=30).text
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        """Returns the metrics' values by name and labels."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(self.metrics_text())
@@ -117,7 +121,6 @@ class LiveService:
         }
 
     def stop(self) -> int:
-        """Sends SIGTERM; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=_STOP_SECONDS)
@@ -166,7 +169,6 @@ class LiveService:
 
 @contextmanager
 def service_on_migrated_stores(var_dir: Path) -> Iterator[LiveService]:
-    """Yields a service whose stores have their tables already. It has to end properly."""
     place_database(var_dir)
     place_tables(var_dir / "clickhouse")
     service = LiveService(var_dir)
@@ -179,15 +181,14 @@ def service_on_migrated_stores(var_dir: Path) -> Iterator[LiveService]:
 
 
 def minimal_environment(var_dir: Path) -> dict[str, str]:
-    """Returns the environment of a fresh shell, with free ports, and without processes that yield to others: all cores
-    are taken while the suite runs, and then pages and records come late."""
+    """Returns the environment of a fresh shell, with free ports, and without processes that yield to others: on a busy
+    machine their pages and records come late."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     chosen = {"PORT": "0", "METRICS_PORT": "0", "WEB_WORKERS": "2", "BACKGROUND_NICENESS": "0"}
     return {**kept, "VAR_DIR": str(var_dir), **chosen}
 
 
 def run_curl(line: str) -> dict[str, Any]:
-    """Runs the printed command line in a shell; returns the JSON of the answer."""
     shell = subprocess.run(["/bin/sh", "-c", f"{line} --silent --show-error"], capture_output=True, check=True)
     answer: dict[str, Any] = json.loads(shell.stdout)
     return answer

@@ -1,7 +1,7 @@
-"""Sessions of accounts of a live service, for tests that look at something else than the form that signs in.
+"""Sessions of accounts of a live service, for tests that look at something else than the login form.
 
-To hash a password, show the form and show Home is half of what a short test of a page costs. Each test gets a session
-of its own, since sessions keep the project and the range that were chosen last.
+Hashing a password, showing the form and showing Home take half of a page's short test. Each test gets its own session,
+since sessions keep the last project and range.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _unused: dict[tuple[str, str], list[str]] = defaultdict(list)
 
 
 async def use_session(page: Page, team: Team, name: str) -> None:
-    """Has the page's browser be signed in as the account."""
     base_url = team.service.base_url
     left = _unused[base_url, name]
     if not left:

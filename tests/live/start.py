@@ -40,8 +40,8 @@ _SPAN_OF_KILLS_SECONDS = 60.0
 
 @dataclass
 class Figures:
-    """The fate of the requests. `statuses` counts their answers, `management` those of a question to the analytics
-    store, `rows` and `distinct` what the request log has in the end."""
+    """`statuses` counts the gateway's answers, `management` those to a question to the analytics store, `rows` and
+    `distinct` what the request log has in the end."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     management: Counter[str] = field(default_factory=Counter)
@@ -66,7 +66,6 @@ def _wrong(management: Counter[str]) -> set[str]:
 
 
 def ask(service: LiveService, session: requests.Session, figures: Figures) -> None:
-    """Sends one request to the gateway, and asks the management API for what has to come from the store."""
     answer = session.post(
         f"{service.base_url}/api/gateway/v1/chat/completions",
         headers={"Authorization": f"Bearer {service.api_key}", "x-svc-session-id": "cold"},
@@ -83,7 +82,6 @@ def ask(service: LiveService, session: requests.Session, figures: Figures) -> No
 
 @contextmanager
 def store(folder: Path, port: int) -> Iterator[None]:
-    """Runs the engine at the port that `CLICKHOUSE_URL` of `later` names."""
     environment = {**minimal_environment(folder), "ANALYTICS_ENGINE_PASSWORD": _PASSWORD}
     command = [sys.executable, "manage.py", "analytics_engine", "--data", str(folder / "data"), "--port", str(port)]
     with (folder.with_suffix(".log")).open("ab") as log:
@@ -100,7 +98,6 @@ def later(port: int) -> str:
 
 
 def without_store(service: LiveService, folder: Path, port: int, *, requests_sent: int, seconds: float) -> Figures:
-    """Sends requests for a while, evenly, then lets the store appear and waits for their rows."""
     figures, began = Figures(), time.monotonic()
     with requests.Session() as session:
         for number in range(requests_sent):
@@ -115,8 +112,6 @@ def without_store(service: LiveService, folder: Path, port: int, *, requests_sen
 
 
 class Killer(threading.Thread):
-    """Kills the embedded engine at random moments of the first seconds of a service that is about to start."""
-
     def __init__(self, var_dir: Path, *, kills: int, span_seconds: float, seed: int) -> None:
         super().__init__(name="killer", daemon=True)
         draw = random.Random(seed)
@@ -132,7 +127,7 @@ class Killer(threading.Thread):
             self.kills += 1
 
     def _kill(self) -> bool:
-        """Returns False while there is no engine, because the last one is still being replaced."""
+        """Returns False while the last engine is still being replaced."""
         try:
             os.kill(int(self._pid_file.read_text(encoding="ascii")), signal.SIGKILL)
         except (FileNotFoundError, ValueError, ProcessLookupError):
@@ -141,7 +136,6 @@ class Killer(threading.Thread):
 
 
 def killed_engines(start: Callable[[], LiveService], killer: Killer) -> tuple[LiveService, Figures]:
-    """Starts the service, and sends requests until the killer is done and then waits for their rows."""
     figures, began = Figures(), time.monotonic()
     killer.start()
     service = start()
@@ -171,7 +165,6 @@ def _embedded(service: LiveService) -> str:
 
 
 def _rows(url: str) -> tuple[int, int]:
-    """Returns the numbers of rows and of ids in the request log; none while the store is away or has no tables."""
     if not url:
         return 0, 0
     client = Client.from_url(url)

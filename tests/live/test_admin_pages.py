@@ -1,5 +1,3 @@
-"""The admin pages of prompts and rollouts in a signed-in session: CSRF tokens, and forms that ask for confirmation."""
-
 from __future__ import annotations
 
 import re
@@ -25,7 +23,6 @@ def team(live_service: LiveService) -> Team:
 
 @pytest.fixture(scope="module")
 def browser(team: Team) -> Iterator[Browser]:
-    """A browser signed in as a superuser."""
     name, password = f"operator-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
     arguments = ("createsuperuser", "--skip-checks", "--noinput", "--username", name, "--email", "operator@example.com")
     team.command(*arguments, DJANGO_SUPERUSER_PASSWORD=password)
@@ -82,8 +79,6 @@ def test_pages__without_a_session__lead_to_the_login(team: Team) -> None:
 
 
 class Browser:
-    """A client that keeps cookies, follows redirects, and sends a page's form with its hidden fields."""
-
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
         self._session = requests.Session()
@@ -98,7 +93,6 @@ class Browser:
         return self._checked(self._session.get(f"{self._base_url}{path}", timeout=30))
 
     def submit(self, page: requests.Response, **values: str) -> requests.Response:
-        """Sends the page's form whose values include the given ones, as its button would."""
         form = next(form for form in _forms(page.text) if _offers(form, values))
         url = requests.compat.urljoin(page.url, form.action or page.url)
         data = [*(field for field in form.fields if field[0] not in values), *values.items()]
@@ -112,8 +106,8 @@ class Browser:
 
 
 class _Form:
-    """A form of a page. `fields` are the hidden ones; `buttons` the (name, value) of its submit buttons; `inputs` names
-    to fill in. A value of a hidden field chooses among forms as a button's does."""
+    """`fields` are the hidden ones; `buttons` the (name, value) of its submit buttons; `inputs` names to fill in. A
+    value of a hidden field chooses among forms as a button's does."""
 
     def __init__(self, action: str) -> None:
         self.action = action

@@ -47,8 +47,6 @@ def backup_of(printed: str) -> Path:
 
 
 class Traffic:
-    """Requests of a session, one after another, until the end of the block."""
-
     def __init__(self, team: Team) -> None:
         self.statuses: list[int] = []
         self._team = team
@@ -96,7 +94,6 @@ def total(team: Team) -> int:
 
 
 def configured(service: LiveService) -> Team:
-    """Returns a project with settings, a credential, a prompt of two versions and a running rollout."""
     team = Team(service, "kept")
     made = send(team, "POST", "integrations", {"provider": "groq", "api_key": "gsk-of-the-backup-1234"})
     assert made.status_code == 201, made.text

@@ -26,7 +26,6 @@ _PACKAGES = ("config", "core", "integrations", "analytics", "prompts", "rollouts
 
 
 def _command(name: str) -> list[str]:
-    """Returns the last `NAME [...]` instruction of the Dockerfile that is written as JSON."""
     found: list[str] = json.loads(re.findall(rf"^{name} .*?(\[.*\])$", _DOCKERFILE, re.MULTILINE)[-1])
     return found
 
@@ -59,13 +58,11 @@ def _sign_in_over_plain_http(service: LiveService) -> None:
 
 
 def _beat(service: LiveService) -> str:
-    """Returns who schedules tasks."""
     with closing(sqlite3.connect(service.var_dir / "db.sqlite3")) as database:
         return "".join(holder for (holder,) in database.execute("SELECT holder FROM core_lease WHERE name = 'beat'"))
 
 
 def _here(command: list[str]) -> list[str]:
-    """Returns the same command with this environment's programs."""
     assert command[0] == "python"
     return [sys.executable, *command[1:]]
 

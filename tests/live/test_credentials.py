@@ -75,8 +75,7 @@ def upstream() -> Iterator[DialectServer]:
 
 
 class Run:
-    """A service whose fake providers repeat every credential in their answers. `outputs` holds all answers of the
-    service."""
+    """The fake providers repeat every credential in their answers. `outputs` holds all answers of the service."""
 
     def __init__(self, service: LiveService, upstream: DialectServer, canaries: Canaries) -> None:
         self.service = service
@@ -102,7 +101,6 @@ class Run:
         return answer.json() if answer.content else None
 
     def credential(self, provider: str) -> dict[str, str]:
-        """Returns a new credential each time, with the address of the provider's fake."""
         access = FAKES[provider].credentials(self.upstream.base_url(provider))
         body = {"base_url": access.base_url}
         if provider == "bedrock":
@@ -112,7 +110,6 @@ class Run:
         return {**body, **access.extra, "api_key": self.canaries.key(head)}
 
     def chatter(self, provider: str) -> str:
-        """Returns a provider's message that quotes the credential it was sent."""
         return f"not with {' or '.join(self.sent[provider])}"
 
     def chat(self, provider: str, *, stream: bool) -> None:
@@ -250,8 +247,6 @@ def _give_wrong_input(run: Run) -> None:
 
 
 class Operator:
-    """A client signed in to the admin."""
-
     def __init__(self, service: LiveService) -> None:
         self._service = service
         name, password = f"operator-{secrets.token_hex(4)}", secrets.token_hex(16)
@@ -302,7 +297,7 @@ class Operator:
 
 
 def _everything_in_clickhouse(var_dir: Path) -> bytes:
-    """Returns every row of every table, because the files on disk are compressed."""
+    """Reads rows, because the files on disk are compressed."""
     url = (var_dir / "run" / "clickhouse.url").read_text(encoding="utf-8").strip()
     store = ClickHouse.from_url(url)
     # Aggregate states cannot be exported; the columns that they are made of are.

@@ -1,5 +1,3 @@
-"""A session of the running service is deleted while some of its records are still on their way."""
-
 from __future__ import annotations
 
 import uuid
@@ -16,7 +14,6 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def team(live_service: LiveService) -> Team:
-    """A project that has no requests but those of this file."""
     return Team(live_service, "forgotten")
 
 

@@ -16,14 +16,13 @@ PAGES = pages()
 
 @pytest.fixture(scope="module")
 def projects(live_service: LiveService) -> dict[str, Project]:
-    """One project for each page."""
     names = [page.stem for page in PAGES]
     return dict(zip(names, new_projects(live_service, names), strict=True))
 
 
 def run_until_it_matches(example: Example, variables: dict[str, str]) -> None:
-    """Repeats a command until it gives the answer of its page: workers learn of a change within a second, and the
-    request log has a request when it was shipped."""
+    """Repeats a command until it gives its page's answer: workers learn of a change within a second, and the request
+    log has a request once it is shipped."""
     outputs: list[str] = []
 
     def is_answered() -> bool:

@@ -43,6 +43,8 @@ def test_later_start__same_var_dir__prints_the_address_only_and_keeps_the_key(st
     assert second.output.strip().count("\n") == 0
     assert second.base_url in second.output
     second.api_key = first.api_key
+    # Both start where they are needed.
+    assert (second.pid("sandbox"), second.pid("exporter")) == (None, None)
     answer = second.openai().chat.completions.create(model="sandbox/echo", messages=[{"role": "user", "content": "Hi"}])
     assert answer.choices[0].message.content == "Hi"
     assert second.stop() == 0

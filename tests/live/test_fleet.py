@@ -1,5 +1,3 @@
-"""Hosts that start at the same moment; `python -m tests.live.fleet` repeats this with more of them."""
-
 from __future__ import annotations
 
 import pytest

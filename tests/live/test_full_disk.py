@@ -75,7 +75,6 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def settled(service: LiveService, load: SteadyLoad, spool: Path) -> Rows | None:
-    """Returns the rows once every answer is stored or counted as lost, and the rollups are up to date; None before."""
     rows = read_rows(service, service.project_id)
     if rows is None or not rows.consistent:
         return None

@@ -42,8 +42,6 @@ _GRADE = json.dumps({"kindness": {"reason": "It is kind.", "label": "good"}})
 
 @dataclass
 class Clients:
-    """Sends `_RATE` requests a second. `statuses` counts the answers, 0 for a failed connection."""
-
     project: Project
     statuses: Counter[int] = field(default_factory=Counter)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -62,8 +60,6 @@ class Clients:
 
 @dataclass
 class Asked:
-    """The project, what its provider was asked, and the experiment."""
-
     project: Project
     script: Script
     experiment_id: str = ""
@@ -74,7 +70,6 @@ class Asked:
         return models.count(model) if model else len(models)
 
     def evaluator(self, model: str) -> str:
-        """Makes a judge on a model, and returns its id."""
         self.project.call("PUT", f"../pricing/openai/{model}", _PRICE)
         labels = [{"name": name, "meaning": name, "score": score} for name, score in (("good", 1.0), ("bad", 0.0))]
         criteria = [{"name": "kindness", "meaning": "It is kind.", "labels": labels}]
@@ -83,7 +78,6 @@ class Asked:
         return str(made["id"])
 
     def try_out(self) -> None:
-        """Begins an experiment that asks two models and a judge about each item."""
         dataset = self.project.call("POST", "../datasets", {"name": "tried"})["id"]
         items = [{"messages": [{"role": "user", "content": f"Question {number}"}]} for number in range(_ITEMS)]
         self.project.call("POST", f"../datasets/{dataset}/items", {"items": items})
@@ -98,7 +92,6 @@ class Asked:
         return self.project.call("GET", f"../experiments/{self.experiment_id}")
 
     def settled(self) -> Rows | None:
-        """Returns the rows once the experiment has ended and each call has one; None before."""
         if self.experiment()["state"] in ("pending", "running"):
             return None
         # Calls are counted after the rows, so that a call that is under way is no reason for either result.
@@ -128,7 +121,6 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 @pytest.fixture
 def asked(disk: SmallDisk) -> Iterator[Asked]:
-    """A service on the small disk whose provider openai is scripted, and an online evaluation of all answers."""
     with ScriptedServer() as upstream:
         environment = {"SPOOL_RESERVE_BYTES": str(4 << 20), "ALLOW_PRIVATE_UPSTREAMS": "1"}
         service = LiveService(disk.path, environment)

@@ -1,5 +1,3 @@
-"""A host is killed while the request log is away, and another one ships what its spool holds."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -34,8 +34,6 @@ def value(service: LiveService, name: str, **labels: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def families(live_service: LiveService) -> dict[str, Any]:
-    """The metric families by name, once every subject has answered."""
-
     def complete() -> str | None:
         text = live_service.metrics_text()
         subjects = ("budget_left_usd", "rollout_stage", "child_up", "beat_seconds")
@@ -141,7 +139,6 @@ def live_service_manage(service: LiveService, key: str) -> requests.Response:
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """Yields a URL, and the list of (signature, body) that was posted to it."""
     received: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,5 +1,3 @@
-"""Each part of `serve` is started on its own, as another deployment would."""
-
 from __future__ import annotations
 
 import re
@@ -38,7 +36,6 @@ def _running(var_dir: Path, *command: str) -> Iterator[psutil.Process]:
 
 
 def _port(process: psutil.Process) -> int | None:
-    """Returns the port that the process chose, once it listens; None before."""
     listening = [found.laddr.port for found in process.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
     return listening[0] if listening else None
 
@@ -71,7 +68,6 @@ def test_surfaces__through_daphne_and_through_the_web_worker__reach_the_same_con
 
 
 def _consumers(var_dir: Path, *server: str) -> dict[str, dict[str, Any]]:
-    """Returns what `tests.config.consumer_names` answers at the path of each client protocol."""
     with _running(var_dir, *server, "0") as process:
         port = wait_until(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
         root = f"http://127.0.0.1:{port}/api/gateway/v1"
@@ -80,7 +76,6 @@ def _consumers(var_dir: Path, *server: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def project(live_service: LiveService) -> Project:
-    """A project whose agent asks the sandbox."""
     (found,) = new_projects(live_service, ["other servers"])
     found.set(agent_model="sandbox/echo")
     return found
@@ -91,7 +86,6 @@ def project(live_service: LiveService) -> Project:
     params=cases(list(_OTHER_SERVERS), by_day=["daphne"]),
 )
 def root(live_service: LiveService, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of another server on the same services."""
     with _running(live_service.var_dir, *_OTHER_SERVERS[request.param], "0") as process:
         port = wait_until(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
         yield f"http://127.0.0.1:{port}"

@@ -1,5 +1,3 @@
-"""The playground's page in headless Chromium, against the whole service and models that the test scripts."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +35,6 @@ def stage(live_service: LiveService) -> Iterator[Stage]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def playground(page: Page, stage: Stage) -> PlaygroundPage:
-    """The page, opened by an operator who may use it and see requests, and nothing else."""
     made = PlaygroundPage(page, stage)
     await made.sign_in()
     await made.open()

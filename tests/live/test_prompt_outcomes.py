@@ -1,5 +1,3 @@
-"""Calls of models that applications make by themselves with a fetched prompt, and what the rollout learns of them."""
-
 from __future__ import annotations
 
 import os
@@ -64,8 +62,6 @@ def fetch(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
 
 
 def fetch_arm(team: Team, prompt: Prompt, user: str) -> dict[str, Any]:
-    """Returns the prompt once the worker that answers knows of it and of the rollout."""
-
     def arm() -> dict[str, Any] | None:
         answer = asked(team, prompt, user)
         return answer.json() if answer.status_code == 200 and answer.json()["rollout"] else None
@@ -103,7 +99,6 @@ def _read(team: Team, path: str, **parameters: str) -> dict[str, Any]:
 
 @contextmanager
 def shipping_held(service: LiveService) -> Iterator[None]:
-    """Holds the shipper, so that records wait in the spool."""
     pid = wait_until(lambda: service.pid("shipper"), what="the shipper")
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -33,7 +33,6 @@ def loop(live_service: LiveService, upstream: ScriptedServer) -> Loop:
 
 
 def _means(experiment: JSON) -> dict[str, tuple[float, float, int]]:
-    """Returns by evaluator the means of both versions, and the number of pairs."""
     (target,) = experiment["report"]["targets"]
     return {one["title"]: (one["baseline_mean"], one["target_mean"], one["pairs"]) for one in target["evaluators"]}
 
@@ -94,8 +93,6 @@ def test_requests_of_an_experiment__are_in_the_log_by_their_sources(loop: Loop) 
 
 
 def _run_experiment(loop: Loop, version: int, junit: Path) -> tuple[int, JSON]:
-    """Runs the command as a pipeline does, which knows the service by its address; returns its exit code and what it
-    printed."""
     service = loop.team.service
     of_service = {
         "PROMPT_GATEWAY_URL": service.base_url,

@@ -31,7 +31,6 @@ def ready(base_url: str, key: str = "") -> requests.Response:
 
 
 def says(base_url: str, status: int, failing: list[str]) -> bool:
-    """Returns whether `/readyz` gives this answer; False when no process listens yet."""
     try:
         answer = ready(base_url)
     except requests.ConnectionError:
@@ -113,7 +112,6 @@ def test_worker__sigterm_before_it_knows_of_a_stop__ends_at_once(start_service: 
 
 @contextmanager
 def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Runs uvicorn without the supervisor."""
     port = free_port()
     with var_dir.with_name("uvicorn.log").open("ab") as log:
         process = subprocess.Popen(

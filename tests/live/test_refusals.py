@@ -114,7 +114,6 @@ _OLD_LEDGER = (
 
 
 def _make_old(port: int) -> None:
-    """Gives the store at the port the ledger of a store from before the schema."""
     client = Client.from_url(later(port))
 
     def is_there() -> bool:
@@ -171,6 +170,6 @@ def test_start__embedded_store_that_this_version_cannot_upgrade__leaves_the_sql_
 
 
 def _digest(var_dir: Path) -> str:
-    """Returns the hash of the SQL database with what is not yet in its main file, empty without one."""
+    """Includes what is not yet in the database's main file; empty without a database."""
     files = sorted(path for path in var_dir.glob("*.sqlite3*") if not path.name.endswith("-shm"))
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest() if files else ""

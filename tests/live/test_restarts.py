@@ -33,7 +33,7 @@ def _complete(service: LiveService, session: str) -> bool:
 
 
 def _works(service: LiveService, role: str, pid: int) -> bool:
-    """Returns whether the process works, for processes whose work neither an answer nor its record shows."""
+    """For processes whose work shows neither in an answer nor in its record."""
     if role == "redis":
         return _redis_answers(service)
     if role == "celery":
@@ -69,6 +69,7 @@ def _is_listed(service: LiveService, session: str) -> bool:
 @pytest.mark.parametrize("role", ROLES)
 def test_child__killed__is_restarted_and_the_service_works(live_service: LiveService, role: str) -> None:
     session = f"restart-{uuid.uuid4().hex}"
+    live_service.start_on_demand()
     killed = live_service.kill(role)
 
     successor = live_service.wait_for_successor(role, killed)
@@ -83,7 +84,8 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
 
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
     # The same service shows that recording leaves the processor to web workers, since a start is expensive.
-    service = start_service({"WEB_WORKERS": "2", "BACKGROUND_NICENESS": ""})
+    service = start_service({"WEB_WORKERS": "2", "BACKGROUND_NICENESS": "", "ALLOW_PRIVATE_UPSTREAMS": "1"})
+    service.start_on_demand()
     children = {role: wait_until(partial(service.pid, role)) for role in ROLES}
     own = psutil.Process().nice()
     more = min(10, 19 - own)  # The suite may run with a niceness of its own, and 19 is the most that there is.
@@ -103,7 +105,6 @@ def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_serv
 
 
 def _has_ended(pid: int) -> bool:
-    """Returns whether the process is gone, or a zombie that its new parent has not collected yet."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -33,8 +33,7 @@ _POLL_SECONDS = 0.05
 
 
 class Proxy:
-    """A proxy that hands each connection to a ready host, as a load balancer of layer 4 does: it copies bytes and
-    parses no HTTP.
+    """Hands each connection to a ready host, as a layer 4 load balancer does: it copies bytes and parses no HTTP.
 
     `hosts` are addresses by name; `ready` names those that get connections.
     """
@@ -117,8 +116,6 @@ async def _is_ready(address: str) -> bool:
 
 
 class Load:
-    """Clients that send one request after the other on connections they keep, half of them for streams."""
-
     def __init__(self, port: int, key: str) -> None:
         self.answers = [0] * CLIENTS
         self.errors: list[str] = []
@@ -135,7 +132,6 @@ class Load:
             thread.join(START_SECONDS)
 
     def wait_for_more(self, each: int = 2) -> None:
-        """Returns when every client has had `each` further answers."""
         targets = [answers + each for answers in self.answers]
         wait_until(
             lambda: all(answers >= least for answers, least in zip(self.answers, targets, strict=True)) or self.errors,
@@ -173,7 +169,6 @@ def _stream(client: OpenAI, model: str) -> bool:
 
 @contextmanager
 def new_database() -> Iterator[str]:
-    """Yields the URL of an empty database on the suite's own PostgreSQL."""
     name, server = f"rolling_{uuid4().hex}", os.environ["DATABASE_URL"]
     with psycopg.connect(make_conninfo(server), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -186,7 +181,6 @@ def new_database() -> Iterator[str]:
 
 @pytest.fixture
 def shared(tmp_path: Path, stores: None) -> Iterator[dict[str, str]]:
-    """The environment of hosts that share their stores."""
     engine = EngineProcess(tmp_path / "clickhouse").wait_until_serving()
     try:
         with new_database() as database_url:

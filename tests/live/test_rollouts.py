@@ -1,6 +1,3 @@
-"""Managed prompts and rollouts on the whole product: REST, the official SDK, and evaluation on schedule and by
-command."""
-
 from __future__ import annotations
 
 import json
@@ -254,8 +251,9 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
 
 @contextmanager
 def _watched(workers: EachWorker) -> Iterator[list[Answer]]:
-    """Yields the answers of every worker while the block runs. The questions differ each time: the target fails at half
-    of them."""
+    """Yields every worker's answers during the block. The questions differ each time: the target fails at half of
+    them.
+    """
     seen: list[Answer] = []
     over = Event()
 
@@ -276,7 +274,6 @@ def _watched(workers: EachWorker) -> Iterator[list[Answer]]:
 
 @contextmanager
 def _stopped(service: LiveService, role: str) -> Iterator[None]:
-    """Stops a role's process with SIGSTOP: connections stay open, and requests get no answer."""
     pid = wait_until(lambda: service.pid(role))
     os.kill(pid, signal.SIGSTOP)
     try:

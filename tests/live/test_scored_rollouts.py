@@ -50,7 +50,6 @@ def account(team: Team) -> Account:
 
 @pytest.fixture(scope="module")
 def rule(team: Team) -> str:
-    """Returns the id of a rule by which an online evaluation scores all answers of rollouts, as many of both arms."""
     made = team.call("POST", "../evaluators", {"name": RULE, "kind": "contains", "definition": {"value": "polite"}})
     evaluator_id: str = made["id"]
     team.call("POST", "../online-evaluations", {"evaluator_id": evaluator_id, "rate": 1, "matched": True})
@@ -84,8 +83,6 @@ def _scored(prompt: Prompt, rule: str) -> Rollout:
 
 
 def _serve(rollout: Rollout, name: str, answers: int) -> None:
-    """Serves clients until each arm has given so many answers or the rollout is over, and returns when the log has
-    them."""
     served: Counter[str] = Counter()
     numbers, lock = count(), Lock()
 
@@ -104,7 +101,6 @@ def _serve(rollout: Rollout, name: str, answers: int) -> None:
 
 
 def _evaluated(rollout: Rollout) -> JSON:
-    """Returns how the rollout's evaluator stands."""
     (found,) = rollout.metrics()["quality"]["evaluators"]
     evaluator: JSON = found
     return evaluator

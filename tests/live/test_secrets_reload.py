@@ -18,8 +18,6 @@ from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class Keys:
-    """The encryption keys of a service, in the file that its command prints."""
-
     def __init__(self, file: Path, value: str) -> None:
         self._file = file
         self.write(value)
@@ -40,7 +38,6 @@ def _workers(service: LiveService) -> list[int | None]:
 
 
 def _stored_token(service: LiveService) -> bytes:
-    """Adds a provider's key by the API, and returns how it is stored."""
     headers = {"Authorization": f"Bearer {service.api_key}", "X-Project-Id": service.project_id}
     body = {"provider": "groq", "api_key": "sk-groq"}
     url = f"{service.base_url}/api/llm/integrations?project_id={service.project_id}"

@@ -1,5 +1,3 @@
-"""The service starts and stays up without its analytics store, and brings the store's tables up to date meanwhile."""
-
 from __future__ import annotations
 
 import random

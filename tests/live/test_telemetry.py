@@ -1,5 +1,3 @@
-"""A session's telemetry on the whole product: the application's spans from the official SDK, and the gateway's own."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

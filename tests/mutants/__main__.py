@@ -23,8 +23,8 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
 def first_failure(fault: Fault, tree: Path) -> str:
-    """Returns the first test that fails with the fault; empty when all pass. Raises NotPlantedError, and RuntimeError
-    when pytest could not run the tests."""
+    """Returns the first failing test, or an empty text. Raises NotPlantedError, and RuntimeError if pytest could not
+    run."""
     command = [str(tree / ".venv/bin/pytest"), "-x", "-q", f"--timeout={_SECONDS_OF_TEST}", *fault.tests]
     # Code that is compiled from a fault must not stay.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

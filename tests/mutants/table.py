@@ -1,5 +1,3 @@
-"""The table of faults, and how one is planted in a tree of the project and taken out again."""
-
 from __future__ import annotations
 
 import os
@@ -17,8 +15,8 @@ class NotPlantedError(Exception):
 
 
 class Fault(NamedTuple):
-    """A fault: `old` in `file` becomes `new`, which one of `tests` has to find. `before` is the file in older trees,
-    empty where it has the same name."""
+    """`old` in `file` becomes `new`, which one of `tests` must find. `before` is the file in older trees, empty if it
+    has the same name."""
 
     number: int
     fault: str
@@ -35,7 +33,6 @@ def faults() -> list[Fault]:
 
 
 def place_of(fault: Fault, tree: Path) -> Path:
-    """Returns the file in which the fault is planted. Raises NotPlantedError."""
     for name in filter(None, (fault.file, fault.before)):
         path = tree / name
         if path.is_file() and path.read_text().count(fault.old) == 1:
@@ -45,8 +42,7 @@ def place_of(fault: Fault, tree: Path) -> Path:
 
 @contextmanager
 def planted(fault: Fault, tree: Path) -> Iterator[None]:
-    """Plants the fault, and restores the file with its time, by which Python finds that compiled code still fits.
-    Raises NotPlantedError."""
+    """Restores the file with its time, by which Python finds that compiled code still fits. Raises NotPlantedError."""
     path = place_of(fault, tree)
     sound, state = path.read_text(), path.stat()
     try:

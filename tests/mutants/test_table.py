@@ -1,5 +1,3 @@
-"""The faults can still be planted: their text is where the table says, and so are the tests that should find them."""
-
 from __future__ import annotations
 
 from tests.mutants.__main__ import ROOT

@@ -23,8 +23,6 @@ _EXPORTS = "/api/otlp/"
 
 
 def lines() -> list[str]:
-    """Returns `path METHOD operation right action` for every operation, by path. Only what Channels and OTLP serve has
-    no action."""
     patterns = dict(django_patterns())
     return sorted(
         " ".join([one.path, one.method.upper(), one.id, one.right, *_action(one.path, one.method, patterns)])

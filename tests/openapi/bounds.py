@@ -58,7 +58,6 @@ def _beyond(part: Schema) -> Iterator[Any]:
 
 
 def parts_of(schema: Schema) -> list[Schema]:
-    """Returns the alternatives of a schema: itself, if it has none."""
     schema = resolved(schema)
     return [resolved(item) for choice in ("anyOf", "oneOf") for item in schema.get(choice, ())] or [schema]
 

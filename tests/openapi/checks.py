@@ -1,5 +1,3 @@
-"""The checks of every answer against the OpenAPI document."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +17,7 @@ from tests.night import examples
 
 
 def body_conformance(context: CheckContext, answer: Response, case: schemathesis.Case[Any]) -> bool | None:
-    """Compares the body with its schema, and a stream event by event, which schemathesis takes for the whole."""
+    """Compares a stream event by event, which schemathesis takes for the whole."""
     (media_type,) = answer.headers.get("content-type", [""])
     if media_type.startswith("text/event-stream"):
         check(case.operation.path, case.method, answer.status_code, media_type, answer.content)

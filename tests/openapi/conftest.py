@@ -1,5 +1,3 @@
-"""A project with one row of everything, so that calls find something."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ import pytest
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from rest_framework.test import APIClient
 
 from agent.models import Message
 from agent.models import Role as Speaker
@@ -20,11 +19,11 @@ from analytics.discussions.services import add_comment, assign
 from analytics.discussions.subject import subject_request
 from analytics.evaluators.services import NewVersion, create_evaluator
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
-from analytics.online_evaluations.services import NewOnlineEvaluation, create_online_evaluation
 from analytics.queries.requests import get_request_time
 from analytics.saved_views import save_view
 from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
+from gateway.evaluations.services import NewOnlineEvaluation, create_online_evaluation
 from gateway.models import EndUserLimit, Experiment, ExperimentAnswer, ExperimentItem, ModelGroupRow
 from gateway.services import replace_settings
 from gateway.tables.figure_alert import AlertChannel, FigureAlert
@@ -46,22 +45,19 @@ _SCHEMATHESIS = "schemathesis.pytest.plugin"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Loads the plugin of schemathesis, which other tests do without (`addopts` in pyproject.toml)."""
     if not config.pluginmanager.has_plugin(_SCHEMATHESIS):
         config.pluginmanager.import_plugin(_SCHEMATHESIS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Gives every operation of schemathesis a node id of its own, so that `--durations` tells the operations apart and
-    `--last-failed` repeats one of them: the plugin puts the operation into the name of a test alone."""
+    """Gives every operation of schemathesis its own node id, for `--durations` and `--last-failed`: the plugin puts it
+    only into the test's name."""
     if item.parent is not None and hasattr(item, "operation_label"):
         item._id = item.parent.id.child(item.name)
 
 
 @dataclass(frozen=True)
 class Populated:
-    """A project with rows; `known` has an existing value for each name of a path parameter."""
-
     headers: dict[str, str]
     known: dict[str, Any]
 
@@ -81,8 +77,17 @@ def populated(rows: Populated, db: None) -> Populated:
     return replace(rows, known=dict(rows.known))
 
 
+@pytest.fixture
+def caller(populated: Populated) -> APIClient:
+    """A client with the key of the populated project."""
+    client = APIClient()
+    client.credentials(
+        HTTP_AUTHORIZATION=populated.headers["Authorization"], HTTP_X_PROJECT_ID=populated.headers["X-Project-Id"]
+    )
+    return client
+
+
 def store_requests(spool: Path) -> None:
-    """Stores the requests that `populate` speaks of."""
     body = b'{"messages": [{"role": "user", "content": "a question"}]}'
     requests = [
         make_entry(body, b"{}", project_id=str(PROJECT_ID), session_id="session", user_id="user"),
@@ -138,7 +143,6 @@ def _people(project: Project) -> dict[str, Any]:
 
 
 def _prompts(project: Project) -> dict[str, Any]:
-    """Adds a prompt of three versions, with a label and a rollout."""
     config = make_config(project, versions=3)
     versions = list(config.versions.order_by("number"))
     set_label(
@@ -190,7 +194,6 @@ def _dataset(project: Project) -> dict[str, Any]:
 
 
 def _experiment(project: Project) -> dict[str, Any]:
-    """Adds an experiment of two candidates with one input."""
     experiment = Experiment.objects.create(project=project, item_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
     past = ExperimentItem.objects.create(
         experiment=experiment, position=1, request_id=REQUEST_ID, requested_at=experiment.created_at
@@ -200,7 +203,6 @@ def _experiment(project: Project) -> dict[str, Any]:
 
 
 def _discussion(project: Project, *, actor: str) -> dict[str, Any]:
-    """Adds a conversation with the agent, and what people say about a request."""
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
     Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
     subject = subject_request(UUID(REQUEST_ID))
@@ -217,7 +219,7 @@ def _pages(project: Project, *, owner: str) -> dict[str, Any]:
     view, _ = save_view(
         project_id=project.pk, owner=owner, page=ListPage.REQUESTS, name="slow", query="sort=-latency_ms"
     )
-    dashboard = Dashboard.objects.create(project=project, owner=owner, name="team")
+    dashboard = Dashboard.objects.create(project=project, owner=owner, name="team", is_shared=True)
     chart = Chart.objects.create(
         dashboard=dashboard, position=0, title="Errors", kind="line", figures=["error_count"], filters={"model": "m"}
     )
@@ -226,7 +228,7 @@ def _pages(project: Project, *, owner: str) -> dict[str, Any]:
 
 @pytest.fixture
 def one_connection() -> Iterator[None]:
-    """Keeps the test's own database connection open, which a request would close as in a server."""
+    """A request would close the test's database connection, as in a server."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -236,5 +238,4 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def offline(settings: Any) -> None:
-    """Replaces the fetch of price catalogs, so that no network is needed."""
     settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}

@@ -25,11 +25,10 @@ _TOOL_NOT_FOUND = "agent/tools/test_failures.py::test_tool__about_what_is_not_th
 
 @dataclass(frozen=True)
 class Ask:
-    """A call of the management API by the key of the project, by one of other `scopes`, or by a signed-in person of the
-    role `who`.
+    """A management call by the project's key, by one of other `scopes`, or by a signed-in person of the role `who`.
 
-    `body` stands for that of `test_successes`, a text for the bytes of a body. The calls of `before` come first. Each
-    name of `patched` has another value meanwhile, and each of `settings`.
+    A `body` replaces that of `test_successes`; a text is the body's bytes. Calls of `before` come first. `patched` and
+    `settings` hold values for the time of the call.
     """
 
     operation: str
@@ -48,8 +47,8 @@ class Ask:
 
 @dataclass(frozen=True)
 class Send:
-    """A request to a worker of the gateway: a chat completion with other `fields`, of which a text is the whole body;
-    or a request to another `path`."""
+    """A request to a worker of the gateway: a chat completion with other `fields` (a text is the whole body), or a
+    request to another `path`."""
 
     fields: Any = field(default_factory=dict)
     path: str = ENDPOINT
@@ -346,9 +345,7 @@ MANAGEMENT: Ways = {
     ],
     "review_queue_closed": [Ask("addReviewItem", before=("closeReviewQueue",))],
     "review_queue_full": ["analytics/reviews/test_queues_api.py::test_item__added_where_it_cannot_be__refused"],
-    "too_many_online_evaluations": [
-        _limited("createOnlineEvaluation", "analytics.online_evaluations.services.MAX_ACTIVE")
-    ],
+    "too_many_online_evaluations": [_limited("createOnlineEvaluation", "gateway.evaluations.services.MAX_ACTIVE")],
     "too_many_evaluators": [
         _limited("createEvaluator", "analytics.evaluators.services.MAX_EVALUATORS"),
         _limited("createEvaluatorVersion", "analytics.evaluators.services.MAX_VERSIONS"),
@@ -361,14 +358,14 @@ MANAGEMENT: Ways = {
     "dashboard_not_owned": [
         "analytics/dashboards/test_dashboards.py::test_dashboard__shared__seen_by_all_and_changed_by_owner_and_editors"
     ],
-    "too_many_model_groups": [_limited("createModelGroup", "gateway.model_groups.services.MAX_GROUPS")],
-    "too_many_users": [_limited("createEndUserLimit", "gateway.end_users.services.MAX_END_USERS")],
-    "too_many_teams": [_limited("createTeam", "core.teams.services.MAX_TEAMS")],
+    "too_many_model_groups": [_limited("createModelGroup", "gateway.model_groups.services.ModelGroups.maximum")],
+    "too_many_users": [_limited("createEndUserLimit", "gateway.end_users.services.EndUserLimits.maximum")],
+    "too_many_teams": [_limited("createTeam", "core.teams.services.Teams.maximum")],
     "too_many_prices": [_limited("setPrice", "integrations.pricing.services.MAX_OVERRIDES", at=0)],
-    "too_many_alerts": [_limited("createAlert", "gateway.figure_alerts.services.MAX_ALERTS")],
-    "too_many_alert_channels": [_limited("createAlertChannel", "gateway.alerts.channels.MAX_CHANNELS")],
+    "too_many_alerts": [_limited("createAlert", "gateway.figure_alerts.services.FigureAlerts.maximum")],
+    "too_many_alert_channels": [_limited("createAlertChannel", "gateway.alerts.channels.AlertChannels.maximum")],
     "too_many_trace_destinations": [
-        _limited("createTraceDestination", "analytics.trace_export.destinations.MAX_DESTINATIONS")
+        _limited("createTraceDestination", "analytics.trace_export.destinations.TraceDestinations.maximum")
     ],
     "too_many_dashboards": [_limited("createDashboard", "analytics.dashboards.services.MAX_DASHBOARDS")],
     "too_many_charts": [_limited("createChart", "analytics.dashboards.services.MAX_CHARTS")],

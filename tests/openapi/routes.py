@@ -1,5 +1,3 @@
-"""The routes that the service serves and the operations of the OpenAPI document."""
-
 from __future__ import annotations
 
 import re
@@ -50,7 +48,6 @@ def operations() -> Iterator[Operation]:
 
 @cache
 def channels_paths() -> frozenset[str]:
-    """Returns the paths that Channels serves past Django, as the document writes them."""
     from config.asgi import router
 
     routes = router.application_mapping["http"].routes
@@ -61,13 +58,10 @@ def channels_paths() -> frozenset[str]:
 
 
 def _is_unknown(route: Any) -> bool:
-    """Returns whether the route is one of paths below a protocol that no client is to call."""
     return isinstance(route.callback, UnknownPath) and str(route.pattern) not in _PREFIXES
 
 
 def readable(pattern: str) -> str:
-    """Returns the path of a regular expression: with `{name}` for a group, and without the second version and the
-    further slashes that clients may write."""
     path = pattern.replace(GEMINI_METHODS, "api/gateway/v1beta/models/")
     path = path.replace(f"{GEMINI_ADDRESS}+", "api/gateway/v1beta/").replace("(?:models/+)+", "models/")
     path = path.replace("/+v1/+(?:v1/+)?", "/v1/").replace(f"(?!{RESERVED_PATHS})", "")
@@ -75,12 +69,10 @@ def readable(pattern: str) -> str:
 
 
 def django_routes() -> set[tuple[str, str]]:
-    """Returns every path below `/api/` that Django serves, with its methods."""
     return {(path, method) for path, pattern in django_patterns() for method in _methods(pattern)}
 
 
 def django_patterns() -> Iterator[tuple[str, URLPattern]]:
-    """Yields every path below `/api/` that Django serves, as the document writes it, with its pattern."""
     return ((path, pattern) for path, pattern in _below(get_resolver().url_patterns, "/") if path not in _OWN)
 
 

@@ -1,5 +1,3 @@
-"""Bodies by the schemas of the OpenAPI document."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -27,8 +25,8 @@ def resolved(schema: Schema) -> Schema:
 
 
 def example(schema: Schema, known: Mapping[str, Any], name: str = "") -> Any:
-    """Returns the least value that the schema admits: an object has its required fields, and a field of one of the
-    names in `known` has the value there."""
+    """Returns the smallest value that the schema admits: an object has its required fields, and fields named in `known`
+    its values."""
     schema = resolved(schema)
     if name in known:
         return known[name]

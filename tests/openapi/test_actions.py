@@ -1,5 +1,3 @@
-"""The operations that clients call stay, and are actions of ViewSets."""
-
 from __future__ import annotations
 
 from tests.openapi.actions import STORED, lines

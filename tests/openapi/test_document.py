@@ -1,5 +1,3 @@
-"""The OpenAPI document lists all operations and no others."""
-
 from __future__ import annotations
 
 import re

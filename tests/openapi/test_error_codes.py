@@ -1,5 +1,3 @@
-"""Each code that docs/errors.md promises is provoked, and answered with the status that the document has for it."""
-
 from __future__ import annotations
 
 import ast
@@ -37,7 +35,6 @@ Row = tuple[str, str]
 
 
 def documented() -> dict[Row, set[int]]:
-    """Returns the statuses of each code in the tables of the document, by the code and its section."""
     found: dict[Row, set[int]] = {}
     sections = re.split(r"^## (.+)$", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     for section, text in zip(sections[1::2], sections[2::2], strict=True):
@@ -54,7 +51,6 @@ WAYS: list[tuple[Row, Way]] = [
 
 
 def of(kind: type) -> list[Any]:
-    """Returns parameters of a test: the rows whose way is of this kind."""
     chosen = [(row, way) for row, way in WAYS if isinstance(way, kind)]
     return [pytest.param(row, way, id=f"{row[1]}-{number}") for number, (row, way) in enumerate(chosen)]
 
@@ -94,8 +90,9 @@ def _errors(base: type[ApplicationError]) -> Iterator[type[ApplicationError]]:
 
 @cache
 def _sources(file: Path) -> dict[str, str]:
-    """Returns the source of each test of a file, with that of the functions and tables of the file that it names."""
     text = file.read_text(encoding="utf-8")
+    cases = file.with_suffix(".json")
+    tables = json.loads(cases.read_bytes()) if cases.exists() else {}
     parts: dict[str, str] = {}
     for node in ast.parse(text).body:
         match node:
@@ -103,6 +100,8 @@ def _sources(file: Path) -> dict[str, str]:
                 parts[node.name] = "\n".join(ast.unparse(part) for part in (*node.decorator_list, node))
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 parts[name] = ast.unparse(node)
+    for name in parts.keys() & tables.keys():
+        parts[name] += json.dumps(tables[name])
     return {
         name: source + "".join(parts[word] for word in set(re.findall(r"\w+", source)) & parts.keys() - {name})
         for name, source in parts.items()
@@ -149,7 +148,6 @@ def _asked(way: Ask, populated: Populated, project: Project) -> Any:
 
 
 def _another(value: Any) -> Any:
-    """Returns a value like this one of a path's parameter, of which nothing is called."""
     if isinstance(value, int):
         return 999_999_999
     try:
@@ -188,7 +186,6 @@ def upstream() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="module")
 def served(upstream: ScriptedServer) -> Iterator[Gateway]:
-    """A project with a prompt, whose providers answer as `Send.vendor` says."""
     settings = {**LONG_TIMEOUTS, "GATEWAY_FILE_BYTES": "100000"}
     with GatewayService(workers=1, settings=settings) as service:
         urls = {name: upstream.base_url("vendor") for name in ("openai", "anthropic")}

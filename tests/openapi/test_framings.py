@@ -77,7 +77,6 @@ def media_type_of(operation: Operation) -> str:
 
 
 def bodied(*, by_django: bool) -> list[Operation]:
-    """Returns the operations with a body that Django serves, or those that it does not."""
     return [
         (found.method, found.path)
         for found in operations()
@@ -98,7 +97,7 @@ PADDED = cases(
 
 @dataclass(frozen=True)
 class Called:
-    """The effects of a call: its status, its answer, and every field of every row that it left, each by a path."""
+    """A call's effects: its status, its answer, and every field of every row that it left, each by a path."""
 
     status: int
     answer: dict[str, Any]
@@ -125,14 +124,12 @@ class Caller:
     writes: dict[str, int]
 
     def rows(self) -> dict[str, Any]:
-        """Returns every column of the database but times by its name, with its values in no order. What the test has
-        not written is as the module found it."""
+        """Leaves out times. What the test has not written is as the module found it."""
         written = [table for table, count in _writes().items() if count != self.writes.get(table)]
         tables = {**self.kept, **_read(written)}
         return {name: values for table in tables.values() for name, values in table.items()}
 
     def body_of(self, operation: Operation) -> bytes:
-        """Returns a body that the document allows."""
         method, path = operation
         described = document()["paths"][path][method]
         if media_type_of(operation) == LINES:
@@ -144,8 +141,8 @@ class Caller:
     def call(
         self, operation: Operation, body: bytes, *, chunked: bool = False, coding: str = "", rows: bool = True
     ) -> Called:
-        """Sends a body as an ASGI server does, and undoes what the call has changed. To read all rows takes longer than
-        most calls, so that `rows` says whether they are looked at."""
+        """Sends a body as an ASGI server does, and undoes the call's changes. Reading all rows takes longer than most
+        calls, so `rows` says whether to."""
         method, path = operation
         headers = {**self.populated.headers, "host": "localhost", "content-type": media_type_of(operation)}
         headers |= {"transfer-encoding": "chunked"} if chunked else {"content-length": str(len(body))}
@@ -161,8 +158,11 @@ class Caller:
         self, operation: Operation, body: bytes, *same: bytes, called: Called | None = None
     ) -> dict[str, Any]:
         """Returns what each body of `same` with a length, and each of all in chunks, did otherwise than `body` with a
-        length. What differs from call to call (ids, secrets, figures of the present minute) is found by a call of that
-        before, which may have been `called` already, and one behind the others."""
+        length.
+
+        What differs from call to call (ids, secrets, the present minute) is found by a call before, which may be
+        `called` already, and one after.
+        """
         first = (called or self.call(operation, body)).everything
         others = [self.call(operation, other).everything for other in same]
         others += [self.call(operation, other, chunked=True).everything for other in (body, *same)]
@@ -234,7 +234,6 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _read(tables: Iterable[str]) -> Tables:
-    """Returns the rows of tables: their number, and the values of each column."""
     found: Tables = {}
     with connection.cursor() as cursor:
         for table in tables:
@@ -249,7 +248,6 @@ def _read(tables: Iterable[str]) -> Tables:
 
 
 def _writes() -> dict[str, int]:
-    """Returns by table how many rows this transaction has written, those of parts that were undone included."""
     with connection.cursor() as cursor:
         cursor.execute(_WRITES)
         return {table: count for table, count in cursor.fetchall() if count and table in _statements()}
@@ -257,8 +255,8 @@ def _writes() -> dict[str, int]:
 
 @cache
 def _statements() -> dict[str, tuple[str, list[models.Field[Any, Any]], tuple[str, Any]]]:
-    """Returns by table its label, its columns but times, and the statement that reads these. They are sent often, and
-    to have Django write each anew and convert what it finds takes longer than to read it."""
+    """Caches each table's label, its columns but times, and their statement: Django would write and convert each anew,
+    which takes longer than reading."""
     found = {}
     for model in (model for model in apps.get_models() if model._meta.managed):
         fields = [field for field in model._meta.fields if not isinstance(field, models.DateTimeField)]
@@ -268,8 +266,7 @@ def _statements() -> dict[str, tuple[str, list[models.Field[Any, Any]], tuple[st
 
 
 def _timeless(value: Any) -> Any:
-    """Returns the value without the times in it, those of signed tokens too: of several calls in a row one may come in
-    another second."""
+    """Removes times, those of signed tokens too: of several calls one may fall into another second."""
     return _TIME.sub("a time", value) if isinstance(value, str) else value
 
 

@@ -59,14 +59,12 @@ PADDED = cases(
 
 
 def form(fields: dict[str, str]) -> tuple[bytes, str]:
-    """Returns a body of multipart/form-data and its media type."""
     head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="'
     parts = [f'{head}{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()]
     return "".join([*parts, f"--{_BOUNDARY}--\r\n"]).encode(), f"multipart/form-data; boundary={_BOUNDARY}"
 
 
 def body_of(operation: Operation) -> tuple[bytes, str]:
-    """Returns a body that the document allows, and its media type."""
     method, path = operation
     content = document()["paths"].get(path, {}).get(method, {}).get("requestBody", {}).get("content", {})
     if "multipart/form-data" in content:
@@ -157,7 +155,6 @@ def test_body__above_the_limit_of_the_management_api__is_refused_with_it(
 
 @pytest.fixture
 def session(db: None, one_connection: None, django_user_model: type[User]) -> dict[str, str]:
-    """The headers of a superuser's browser."""
     Project.objects.create(name="of the forms")
     client = Client()
     client.force_login(django_user_model.objects.create_superuser("ada", password="long enough"))

@@ -69,7 +69,6 @@ STREAMED = [
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Gateway]:
-    """A project whose providers always answer, with a prompt."""
     with ScriptedServer() as upstream, GatewayService(workers=1, settings=LONG_TIMEOUTS) as service:
         upstream.play("plain", everything)
         gateway = service.new_project(
@@ -82,7 +81,6 @@ def served() -> Iterator[Gateway]:
 
 
 def filled(path: str) -> str:
-    """Returns the path with values. No id is one of something that the project has stored."""
     return path.format(model="openai/gpt-4o-mini", name=PROMPT, response_id="resp_1", id="file-1")
 
 

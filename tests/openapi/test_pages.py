@@ -1,5 +1,3 @@
-"""The OpenAPI document over HTTP, and the pages that show it without files from other hosts."""
-
 from __future__ import annotations
 
 import json

@@ -35,15 +35,6 @@ def described(method: str, path: str) -> dict[str, Any]:
     return {item["name"]: item for item in parameters if item["in"] == "query"}
 
 
-@pytest.fixture
-def caller(populated: Populated) -> APIClient:
-    client = APIClient()
-    client.credentials(
-        HTTP_AUTHORIZATION=populated.headers["Authorization"], HTTP_X_PROJECT_ID=populated.headers["X-Project-Id"]
-    )
-    return client
-
-
 @pytest.mark.parametrize(("method", "path"), MANAGED)
 def test_parameter__that_there_is_not__refused_by_name(
     caller: APIClient, populated: Populated, method: str, path: str
@@ -109,7 +100,6 @@ def test_range__that_ends_before_it_begins__refused_by_name(caller: APIClient, p
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
-    """Yields values for a parameter of the schema: of another type, beyond a bound, or impossible in a store."""
     schema = resolved(schema)
     if schema.get("type") == "array":
         yield from wrong_values(schema["items"])

@@ -60,7 +60,6 @@ def schema_of(method: str, path: str) -> Body:
 
 
 def types_of(schema: Body) -> set[str]:
-    """Returns the JSON types that a schema admits; empty where it admits any."""
     schema = resolved(schema)
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
@@ -73,7 +72,6 @@ def types_of(schema: Body) -> set[str]:
 
 
 def wrong_values(schema: Body, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields places with a value of a wrong type or beyond a bound there, inside the objects that lead to them."""
     for part in parts_of(schema):
         for name, field in part.get("properties", {}).items():
             if field.get("readOnly"):
@@ -102,7 +100,6 @@ def wrong_for(field: Body) -> Iterator[tuple[str, Any]]:
 
 
 def objects_in(schema: Body) -> Iterator[tuple[str, Any]]:
-    """Yields bodies with an unknown field in each object with fixed names."""
     for part in parts_of(schema):
         if part.get("properties"):
             yield UNKNOWN, {UNKNOWN: 1}
@@ -113,17 +110,8 @@ def objects_in(schema: Body) -> Iterator[tuple[str, Any]]:
             yield f"0.{place}", [value]
 
 
-@pytest.fixture
-def caller(populated: Populated) -> APIClient:
-    client = APIClient()
-    client.credentials(
-        HTTP_AUTHORIZATION=populated.headers["Authorization"], HTTP_X_PROJECT_ID=populated.headers["X-Project-Id"]
-    )
-    return client
-
-
 def together(bodies: list[tuple[str, Any]]) -> Iterator[tuple[list[tuple[str, Any]], Body]]:
-    """Joins wrong values in as few bodies as possible, since an answer names every problem of a body.
+    """Joins wrong values in few bodies, since an answer names every problem of a body.
 
     A wrong project is reported alone, before any other problem.
     """
@@ -139,8 +127,8 @@ def together(bodies: list[tuple[str, Any]]) -> Iterator[tuple[list[tuple[str, An
 
 
 def missed(caller: APIClient, populated: Populated, method: str, path: str, bodies: list[tuple[str, Any]]) -> list[str]:
-    """Returns the places that the answer's `details` do not name. Most calls name every problem of a body, and the
-    others are sent one problem at a time, beside the fields that the call requires."""
+    """Returns the places that the answer's `details` do not name. Most calls name every problem of a body; the others
+    get one problem at a time, beside the fields that the call requires."""
     url, required = path.format(**populated.known), example(schema_of(method, path), populated.known)
 
     def unnamed(body: Any, parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

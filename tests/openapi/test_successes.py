@@ -115,14 +115,12 @@ OF_DJANGO = {operation.id: operation for operation in operations() if operation.
 
 @pytest.fixture
 def populated(db: None, clickhouse: None, spool: Path) -> Populated:
-    """Rows and requests of each test's own."""
     cache.clear()
     store_requests(spool)
     return populate()
 
 
 def filled(value: Any, known: dict[str, Any]) -> Any:
-    """Returns a value with what `known` has for each `{key}`."""
     if isinstance(value, dict):
         return {name: filled(inner, known) for name, inner in value.items()}
     if isinstance(value, list):

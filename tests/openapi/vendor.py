@@ -50,7 +50,6 @@ _chat = answer()
 
 
 async def everything(request: Received, connection: Connection) -> None:
-    """A step of a script, which answers the request's operation; streams are those of chats, and of responses."""
     path = request.path.partition("?")[0]
     if path.endswith("/chat/completions"):
         await _chat(request, connection)

@@ -1,5 +1,3 @@
-"""The paths of the management API of prompts."""
-
 from __future__ import annotations
 
 from uuid import UUID

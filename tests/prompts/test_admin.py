@@ -1,5 +1,3 @@
-"""Prompts in the admin, which are read there and written in the console."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +23,6 @@ def page(client: Client, path: str, **query: Any) -> str:
 
 @pytest.fixture
 def config() -> PromptConfig:
-    """A config whose version 2 is active, after version 1."""
     config = make_config(name="greeter", versions=1)
     second = make_version(config, "Line <b>one</b>\n{{ name }}", commit_message="<i>why</i>", temperature=0.5)
     activate_version(project_id=config.project_id, config_id=config.pk, version_id=second.pk, actor="ada")

@@ -1,14 +1,12 @@
-"""The check of a version before it is stored, over HTTP."""
-
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from rest_framework.test import APIClient
 
 from prompts.models import PromptVersion
 from tests.prompts.paths import BASE
+from tests.tables.cases import tabled
 
 PATH = f"{BASE}/check"
 
@@ -55,27 +53,7 @@ def test_check__braces_without_a_name__warned_about_with_line_and_column(api: AP
     assert found["valid"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "place"),
-    [
-        ({"system_prompt": "  "}, ("error", "system_prompt", None, None)),
-        ({"variables": [{"name": "1"}]}, ("error", "variables.0.name", None, None)),
-        ({"variables": ["x"]}, ("error", "variables.0", None, None)),
-        ({"response_format": '{"type":\n  json}'}, ("error", "response_format", 2, 3)),
-        ({"response_format": "[]"}, ("error", "response_format", None, None)),
-        ({"response_format": {"type": "xml"}}, ("error", "response_format.type", None, None)),
-        ({"tools": "{}"}, ("error", "tools", None, None)),
-        ({"tools": [{"type": "function"}]}, ("error", "tools.0.function", None, None)),
-        (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strin"}}}},
-            ("error", "response_format.json_schema.schema/type", None, None),
-        ),
-        (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": 5}}},
-            ("error", "response_format.json_schema.schema", None, None),
-        ),
-    ],
-)
+@tabled
 def test_check__fault__is_no_failure_and_has_its_place(
     api: APIClient, fields: dict[str, Any], place: tuple[Any, ...]
 ) -> None:

@@ -1,5 +1,3 @@
-"""Prompts that include others by name, label and number."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -22,6 +20,7 @@ from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
 from tests.prompts.paths import BASE, config_path
+from tests.tables.cases import tabled
 
 USER = {"role": "user", "content": "Now: {{ question }}"}
 
@@ -104,14 +103,7 @@ def test_post__include_of_what_is_not_there__400_naming_the_message(
     assert not config.versions.exists()
 
 
-@pytest.mark.parametrize(
-    ("message", "field"),
-    [
-        ({"prompt": "a\nb"}, "messages.0.prompt"),
-        ({"prompt": "a" * 201}, "messages.0.prompt"),
-        ({"prompt": "style", "role": "user"}, "messages.0.role"),
-    ],
-)
+@tabled
 def test_post__include_of_another_form__400_naming_the_field(
     api: APIClient, style: PromptConfig, message: dict[str, Any], field: str
 ) -> None:
@@ -229,8 +221,6 @@ def test_import__prompt_before_the_one_it_includes__both(project: Project, style
 
 
 class Shelf(Library):
-    """A library of prompts that were never stored."""
-
     def __init__(self, prompts: dict[str, Any]) -> None:
         self.prompts = prompts
 
@@ -239,8 +229,6 @@ class Shelf(Library):
 
 
 class Stored:
-    """A version as the library has it."""
-
     def __init__(self, name: str, messages: list[dict[str, Any]]) -> None:
         self.config_id: Any = name
         self.config = self
@@ -263,7 +251,6 @@ MESSAGES = st.lists(
 def expected(
     shelf: dict[str, Stored], messages: list[dict[str, Any]], around: tuple[str, ...]
 ) -> list[RoleAndText] | None:
-    """Returns the texts in the order in which they are read; None where a prompt would include itself."""
     found: list[RoleAndText] = []
     for message in messages:
         name = message.get("prompt")

@@ -1,5 +1,3 @@
-"""Simultaneous calls, each on a connection of its own, against PostgreSQL."""
-
 from __future__ import annotations
 
 from collections import Counter

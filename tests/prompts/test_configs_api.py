@@ -1,5 +1,3 @@
-"""`/api/llm/prompts/configs` over HTTP."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,6 +12,7 @@ from prompts.services import set_rollout_active
 from tests.factories.core import make_project
 from tests.factories.prompts import make_config
 from tests.prompts.paths import BASE, config_path
+from tests.tables.cases import tabled
 
 PATH = f"{BASE}/configs"
 
@@ -48,14 +47,7 @@ def test_post__name_taken__409(api: APIClient, project: Project) -> None:
     assert PromptConfig.objects.for_project(project.pk).count() == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "code"),
-    [
-        ({"name": "   "}, "name", "invalid_value"),
-        ({"name": "a\nb"}, "name", "invalid_value"),
-        ({"name": "x", "project_id": "mine"}, "project_id", "invalid_value"),
-    ],
-)
+@tabled
 def test_post__bad_body__400_naming_the_field(api: APIClient, body: Any, field: str, code: str) -> None:
     response = api.post(PATH, body)
     error = response.json()["error"]
@@ -89,20 +81,7 @@ def test_get_list__many_configs__as_few_queries_as_one(
         assert len(api.get(PATH).json()["results"]) == 5
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        ({"name": "greeter"}, ["greeter"]),
-        ({"name": "greet"}, []),
-        ({"search": "GREET"}, ["farewell", "greeter"]),
-        ({"search": "50%"}, ["sales"]),
-        ({"search": "_"}, []),
-        ({"search": ""}, ["farewell", "greeter", "sales"]),
-        ({"has_active_rollout": "true"}, ["sales"]),
-        ({"has_active_rollout": "false", "limit": "1"}, ["farewell"]),
-        ({"limit": "1", "offset": "1"}, ["greeter"]),
-    ],
-)
+@tabled
 def test_get_list__filters(api: APIClient, project: Project, query: dict[str, str], names: list[str]) -> None:
     make_config(project, "greeter")
     for name, description in (("farewell", "the greeter's opposite"), ("sales", "50% off")):

@@ -1,5 +1,3 @@
-"""The differences of two versions, without a database."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

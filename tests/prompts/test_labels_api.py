@@ -1,5 +1,3 @@
-"""Labels of prompts over the management API: pointers to versions, with a history and protection by role."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Versions that hold messages: stored, checked, compared, exported and imported over HTTP."""
-
 from __future__ import annotations
 
 from typing import Any

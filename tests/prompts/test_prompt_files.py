@@ -1,5 +1,3 @@
-"""A prompt that is kept as a file in a repository becomes a version, once."""
-
 from __future__ import annotations
 
 import json
@@ -12,10 +10,9 @@ from core.models import Project
 from prompts.models import PromptConfig
 from tests.factories.prompts import make_config, make_version
 from tests.prompts.paths import config_path
+from tests.tables.cases import tabled
 
 FIELDS = {"model": "gpt-4o", "temperature": 0.5, "system_prompt": "You help.\nBe kind."}
-YAML = "model: gpt-4o\ntemperature: 0.5\nsystem_prompt: |-\n  You help.\n  Be kind.\n"
-MARKDOWN = "---\nmodel: gpt-4o\ntemperature: 0.5\n---\n\nYou help.\nBe kind.\n"
 
 
 @pytest.fixture
@@ -29,16 +26,7 @@ def push(api: APIClient, config: PromptConfig, name: str, text: str) -> Any:
     return api.post(config_path(config.pk, "versions", "from-file"), {"name": name, "text": text}, format="json")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("prompts/support.yaml", YAML),
-        ("support.yml", YAML.replace("\n", "\r\n")),
-        ("support.json", json.dumps(FIELDS)),
-        ("support.md", MARKDOWN),
-        ("support.MD", "\ufeff" + MARKDOWN),
-    ],
-)
+@tabled
 def test_push__each_form__makes_a_version_that_is_not_active(
     api: APIClient, config: PromptConfig, name: str, text: str
 ) -> None:
@@ -65,22 +53,7 @@ def test_push__content_of_several_versions__is_the_active_one(api: APIClient, co
     assert push(api, config, "a.md", "Be brief.").json()["id"] == first["id"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        ("a.yaml", "system_prompt: Hi\ntemperature: hot\n", "a.yaml:2: temperature: "),
-        ("a.yaml", "system_prompt: [\n", "a.yaml:"),
-        ("a.yaml", "- a\n", "a.yaml:1: Must be an object"),
-        ("a.yaml", "# Nothing", "a.yaml: Must be an object"),
-        ("a.yaml", "", "text: This field may not be blank."),
-        ("a.json", '{"system_prompt": "Hi",\n"colour": 1}', "a.json: colour: There is no such field."),
-        ("a.json", '{\n"system_prompt"', "a.json:2: Is no JSON"),
-        ("a.md", "---\nmodel: gpt-4o\ntemprature: 1\n---\nHi", "a.md:3: temprature: There is no such field."),
-        ("a.md", "---\nsystem_prompt: Hi\n---\nHello", "a.md: The text below"),
-        ("a.md", "---\nmodel: gpt-4o\n---\n", "a.md:"),
-        ("a.txt", "Hi", "name: Must end in"),
-    ],
-)
+@tabled
 def test_push__file_that_is_wrong__names_the_place(
     api: APIClient, config: PromptConfig, name: str, text: str, problem: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The queries of prompts for the gateway's snapshot."""
-
 from __future__ import annotations
 
 import gc

@@ -1,16 +1,10 @@
-"""Numbers of versions, activations, and the changes that a rollout forbids."""
-
 from __future__ import annotations
-
-from uuid import uuid4
 
 import pytest
 
-from core.errors import ConflictError, NotFoundError, ValidationError
-from prompts.content.version import VersionContent
+from core.errors import ValidationError
 from prompts.errors import (
     ConfigExistsError,
-    ConfigNotFoundError,
     InvalidVersionError,
     NothingToUndoError,
     RolloutActiveError,
@@ -20,7 +14,6 @@ from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import (
     activate_for_rollout,
     activate_version,
-    add_version,
     create_config,
     delete_config,
     set_rollout_active,
@@ -224,23 +217,3 @@ def test_delete_project__with_configs__all_gone() -> None:
     activate(config, PromptVersion.objects.get(config=config, number=2))
     config.project.delete()
     assert not any(model.objects.exists() for model in (PromptConfig, PromptVersion, PromptActivation))
-
-
-def test_every_service__another_project__not_found() -> None:
-    config = make_config(versions=1)
-    other = make_project().pk
-    assert config.active_version is not None
-    content = VersionContent("x")
-    for call in (
-        lambda: update_config(project_id=other, config_id=config.pk, name="x"),
-        lambda: delete_config(project_id=other, config_id=config.pk),
-        lambda: add_version(project_id=other, config_id=config.pk, content=content, actor=""),
-        lambda: activate_version(
-            project_id=other, config_id=config.pk, version_id=config.active_version_id or uuid4(), actor=""
-        ),
-        lambda: undo_activation(project_id=other, config_id=config.pk, actor=""),
-    ):
-        with pytest.raises(ConfigNotFoundError):
-            call()
-    assert issubclass(ConfigNotFoundError, NotFoundError)
-    assert issubclass(RolloutActiveError, ConflictError)

@@ -1,5 +1,3 @@
-"""Placeholders are filled in by substitution; everything else is plain text."""
-
 from __future__ import annotations
 
 import json
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from prompts.content.templating import MAX_VARIABLES, NAME_CHARACTERS, compile_template
 from prompts.errors import InvalidVariableError, InvalidVersionError, MissingVariableError, UnknownVariableError
+from tests.tables.cases import tabled
 
 
 def declared(name: str, kind: str = "string", *, required: bool = False) -> dict[str, Any]:
@@ -93,24 +92,7 @@ def test_render__any_text__keeps_all_but_the_placeholders(text: str, value: str)
     assert template.render(dict.fromkeys(template.names, value)).count(value) >= len(template.names)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "shown"),
-    [
-        ("string", "5", "5"),
-        ("string", "", ""),
-        ("number", 5, "5"),
-        ("number", -2.5, "-2.5"),
-        ("number", "5", "5"),
-        ("number", " 1e3 ", "1000.0"),
-        ("number", 10**30, str(10**30)),
-        ("boolean", True, "true"),
-        ("boolean", "false", "false"),
-        ("array", [1, "é"], '[1, "é"]'),
-        ("array", "[]", "[]"),
-        ("object", {"b": 1, "a": None}, '{"b": 1, "a": null}'),
-        ("object", '{"b": "{{x}}"}', '{"b": "{{x}}"}'),
-    ],
-)
+@tabled
 def test_render__value_of_its_type__shown_as_json(kind: str, value: Any, shown: str) -> None:
     assert render("<{{ v }}>", {"v": value}, declared("v", kind)) == f"<{shown}>"
 

@@ -1,5 +1,3 @@
-"""Export and import of prompts, as HTTP endpoints and as commands."""
-
 from __future__ import annotations
 
 import io
@@ -21,13 +19,13 @@ from prompts.transfer import export_prompts
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config, make_version
 from tests.prompts.paths import BASE, config_path
+from tests.tables.cases import tabled
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"z": 1, "a": [None, 1.5, "é"]}}}]
 
 
 @pytest.fixture
 def config(project: Project) -> PromptConfig:
-    """A config with three versions, the second active; the third repeats the first."""
     config = make_config(project, "greeter")
     make_version(config, "Hello {{ name }}\n", variables=[{"name": "name", "type": "string", "required": True}])
     second = make_version(
@@ -47,7 +45,7 @@ def config(project: Project) -> PromptConfig:
 
 
 def comparable(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the parts of a project's prompts that an import has to restore: all but actors and times."""
+    """Leaves out actors and times, which an import does not restore."""
     configs = json.loads(json.dumps(document["configs"]))
     for config in configs:
         for version in config["versions"]:
@@ -145,36 +143,7 @@ def document_with(version: dict[str, Any] | None = None, **config: Any) -> dict[
     return {"format": "prompt-gateway/prompts", "format_version": 1, "configs": configs}
 
 
-@pytest.mark.parametrize(
-    ("document", "field"),
-    [
-        ({}, "format"),
-        ([], "non_field_errors"),
-        ({**document_with(), "format": "other"}, "format"),
-        ({**document_with(), "format_version": 2}, "format_version"),
-        ({**document_with(), "configs": {}}, "configs"),
-        ({**document_with(), "configs": [1]}, "configs.0"),
-        ({**document_with(), "configs": document_with()["configs"] * 2}, "configs"),
-        ({**document_with(), "dry_run": "perhaps"}, "dry_run"),
-        (document_with(name=""), "configs.0.name"),
-        (document_with(versions=None), "configs.0.versions"),
-        (document_with(versions=document_with()["configs"][0]["versions"] * 2), "configs.0.versions"),
-        (document_with(active_version_number=2), "configs.0.active_version_number"),
-        (document_with(labels={}), "configs.0.labels"),
-        (document_with(labels=[{"name": "latest", "version_number": 1}]), "configs.0.labels.0.name"),
-        (document_with(labels=[{"name": " x", "version_number": 1}]), "configs.0.labels.0.name"),
-        (document_with(labels=[{"name": "x", "version_number": 2}]), "configs.0.labels"),
-        (document_with(labels=[{"name": "x", "version_number": 1}] * 2), "configs.0.labels"),
-        (
-            document_with(labels=[{"name": "x", "version_number": 1, "is_protected": "so"}]),
-            "configs.0.labels.0.is_protected",
-        ),
-        (document_with({"version_number": 0}), "configs.0.versions.0.version_number"),
-        (document_with({"temperature": 3}), "configs.0.versions.0.temperature"),
-        (document_with({"variables": [{"name": "1"}]}), "configs.0.versions.0.variables.0.name"),
-        (document_with({"tools": [{}]}), "configs.0.versions.0.tools.0.type"),
-    ],
-)
+@tabled
 def test_import__bad_document__400_naming_the_place_and_nothing_made(api: APIClient, document: Any, field: str) -> None:
     response = api.post(f"{BASE}/import", document)
     assert response.status_code == 400, response.content
@@ -195,7 +164,6 @@ def labelled(config: PromptConfig, name: str, number: int, *, is_protected: bool
 
 
 def labels_of(project: Project) -> list[tuple[str, str, bool]]:
-    """Returns the name of each label, the text of its version, and whether it is protected."""
     labels = PromptLabel.objects.filter(config__project=project).order_by("name")
     return [(label.name, label.version.system_prompt, label.is_protected) for label in labels.select_related("version")]
 
@@ -324,20 +292,7 @@ def test_commands__one_config_over_standard_streams(config: PromptConfig, monkey
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("command", "complaint"),
-    [
-        (["export_prompts", "--project", "nobody"], "no project"),
-        (["export_prompts", "--project", "shop", "--config", "none"], "no prompt config named 'none'"),
-        (["export_prompts", "--project", "shop", "--output", "{folder}"], "cannot be written"),
-        (["import_prompts", "{folder}/none.json", "--project", "shop"], "cannot be read"),
-        (["import_prompts", "{folder}/bad.json", "--project", "shop"], "is not JSON"),
-        (["import_prompts", "{folder}/list.json", "--project", "shop"], "cannot be imported"),
-        (["import_prompts", "{folder}/version.json", "--project", "shop"], r"configs\.0\.versions\.0\.system_prompt"),
-        (["import_prompts", "{folder}/name.json", "--project", "shop"], "printable"),
-        (["import_prompts", "{folder}/list.json", "--project", "nobody"], "no project"),
-    ],
-)
+@tabled
 def test_commands__bad_argument__clear_line(tmp_path: Path, command: list[str], complaint: str) -> None:
     make_project("shop")
     files = {

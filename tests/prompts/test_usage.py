@@ -1,5 +1,3 @@
-"""Usage of versions, from the request log to the endpoint."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +13,7 @@ from analytics.errors import AnalyticsUnavailableError
 from config.prompt_usage import usage_by_version
 from core.models import Project
 from prompts.models import PromptVersion
-from prompts.usage import VersionUsage, read_usage_from, version_usage
+from prompts.usage import PromptVersionUsage, read_usage_from, version_usage
 from tests.factories.analytics import make_entry, store
 from tests.factories.prompts import make_config
 from tests.prompts.paths import config_path
@@ -25,7 +23,6 @@ MINUTE = datetime(2026, 11, 20, 13, 5, tzinfo=UTC)
 
 @pytest.fixture
 def source() -> Iterator[None]:
-    """Restores the usage source after a test that sets it."""
     yield
     read_usage_from(usage_by_version)
 
@@ -56,7 +53,7 @@ def test_get_version__served__count_and_minute_of_the_latest_request(
 
 @pytest.mark.usefixtures("source")
 def test_version_usage__request_log_away__unknown_and_no_failure() -> None:
-    def away(project_id: UUID, config_id: UUID) -> Mapping[int, VersionUsage]:
+    def away(project_id: UUID, config_id: UUID) -> Mapping[int, PromptVersionUsage]:
         raise AnalyticsUnavailableError("nobody answers")
 
     for source_function in (away, None):

@@ -1,5 +1,3 @@
-"""Versions, activation, history and diff over HTTP."""
-
 from __future__ import annotations
 
 from typing import Any

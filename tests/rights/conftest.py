@@ -20,13 +20,11 @@ PEOPLE = [*Role, "superuser", "nobody"]
 
 @pytest.fixture
 def own(populated: Populated) -> Project:
-    """The project with one row of everything, in which the people have their roles."""
     return Project.objects.get(pk=populated.known["project_id"])
 
 
 @pytest.fixture
 def other(db: None) -> Project:
-    """A project in which only superusers have any right."""
     return make_project("somebody else's")
 
 
@@ -43,7 +41,6 @@ def signed_in(user: User) -> Client:
 
 
 def opened_below(who: str, right: Right) -> bool:
-    """Returns whether the day leaves out to look if these people may do what the right is for: the role below may it,
-    and is asked. The night asks all."""
+    """By day these people are not asked if the role below may do it too, and is asked. The night asks all."""
     below = {role: lower for lower, role in pairwise(Role)} | {"superuser": Role.ADMINISTRATOR}
     return not NIGHT and who in below and right in RIGHTS_OF[below[who]]

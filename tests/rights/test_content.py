@@ -1,5 +1,3 @@
-"""Texts by people and models are shown to callers with the right to read them, and to no others."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +27,6 @@ REQUEST_ID = uuid7(1_790_000_000_000_000)
 
 @pytest.fixture
 def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
-    """A project in which every text contains the same word."""
     project = make_project()
     question = f'{{"messages": [{{"role": "user", "content": "{SECRET_WORD}"}}]}}'.encode()
     answer = f'{{"choices": [{{"message": {{"role": "assistant", "content": "{SECRET_WORD}"}}}}]}}'.encode()
@@ -63,7 +60,6 @@ def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
 
 
 def answers(project: Project) -> list[str]:
-    """Yields the answers of the API and the pages that show texts."""
     feedback = Feedback.objects.get(project=project).pk
     score = Score.objects.get(project=project).pk
     return [
@@ -89,7 +85,6 @@ def answers(project: Project) -> list[str]:
 
 
 def content_of(answer: Any) -> str:
-    """Returns the text of an answer, also of a page whose panels are streamed."""
     return (b"".join(answer.streaming_content) if answer.streaming else answer.content).decode()
 
 

@@ -1,5 +1,3 @@
-"""Members are added, given other roles and removed: by API, admin and command."""
-
 from __future__ import annotations
 
 import io

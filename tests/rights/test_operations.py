@@ -1,5 +1,3 @@
-"""Every operation of the OpenAPI document, called with a session of the admin."""
-
 from __future__ import annotations
 
 import re
@@ -161,13 +159,11 @@ def test_prompt_fetch__session__as_the_role_allows(who: str, own: Project) -> No
 
 
 def _of_django() -> list[Operation]:
-    """Returns the operations that Django serves. Of the others the chat and the prompts are tested above, and the rest
-    takes keys alone."""
+    """Of the other operations the chat and the prompts are tested above, and the rest takes keys alone."""
     return [operation for operation in operations() if operation.path not in channels_paths()]
 
 
 def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
-    """Returns the problem of the answer; empty when there is none."""
     status, code = _asked(client, operation, known, headers={"X-Project-Id": known["project_id"]})
     at = f"{operation.id} ({operation.right}): {status}"
     if operation.right is Right.KEY:
@@ -182,7 +178,6 @@ def _problem_of(client: Client, operation: Operation, known: dict[str, Any], rig
 def _asked(
     client: Client, operation: Operation, known: dict[str, Any], query: str = "", headers: dict[str, str] | None = None
 ) -> tuple[int, str]:
-    """Returns status and code of the answer to an empty body, and undoes what the call has changed."""
     if operation.id in _FOR_GOOD:
         known = {**known, "session_id": "gone", "request_id": uuid4()}
     path = re.sub(r"{(\w+)}", lambda name: str(known[name[1]]), operation.path)

@@ -1,5 +1,3 @@
-"""Every page of the admin, opened by every role, over two projects."""
-
 from __future__ import annotations
 
 import re
@@ -179,7 +177,6 @@ def test_accounts__made_by_somebody_who_is_no_superuser__are_not(own: Project) -
 
 
 def pages_of(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
-    """Yields every named page, at the address of a row of the project."""
     for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
         name = pattern.name
         if name is None or name in _OF_DJANGO | _FILES | _WAYS_IN:

@@ -18,9 +18,6 @@ from tests.rights.test_pages import pages_of
 
 
 class Behind(NamedTuple):
-    """The operations behind a page: the one that reads what it shows, and the one with the least right that its forms
-    do; empty for a page without forms."""
-
     shown: str
     sent: str = ""
 
@@ -134,7 +131,6 @@ def _may(role: Role, right: Right) -> bool:
 
 
 def _sent(client: Any, address: str) -> int:
-    """Returns the status of an empty form, whose effects are taken back."""
     with transaction.atomic():
         status: int = client.post(address, {"action": ""}).status_code
         transaction.set_rollback(True)

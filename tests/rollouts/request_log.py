@@ -15,7 +15,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from analytics.queries.variants.by_record import Recorded, RecordedMinute
 from analytics.queries.variants.segments import SegmentMinute
-from rollouts.evaluation import bin_of
+from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.models import Rollout
 from rollouts.open_requests.lists import OpenRequest
 from rollouts.verdicts import evaluate, minutes, recorded, segments

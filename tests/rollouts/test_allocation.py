@@ -22,6 +22,7 @@ from rollouts.allocation import (
     variant_of,
 )
 from tests.rollouts.allocation_sql import target_sql, unit_sql
+from tests.tables.cases import tabled
 
 ROLLOUT = "0197f3a0-0000-7000-8000-000000000001"
 OTHER = "0197f3a0-0000-7000-8000-000000000002"
@@ -43,18 +44,7 @@ def test_unit_number__is_the_documented_hash() -> None:
     assert unit_number(ROLLOUT, UnitKind.SESSION, "s-1") == int.from_bytes(digest[:8], "big")
 
 
-@pytest.mark.parametrize(
-    ("requested_kind", "user", "session", "kind", "fallback"),
-    [
-        (AllocationType.RANDOM, "u", "s", UnitKind.REQUEST, False),
-        (AllocationType.RANDOM, "", "", UnitKind.REQUEST, False),
-        (AllocationType.USER_STICKY, "u", "s", UnitKind.USER, False),
-        (AllocationType.USER_STICKY, "", "s", UnitKind.SESSION, True),
-        (AllocationType.USER_STICKY, "", "", UnitKind.REQUEST, True),
-        (AllocationType.SESSION_STICKY, "u", "s", UnitKind.SESSION, False),
-        (AllocationType.SESSION_STICKY, "u", "", UnitKind.REQUEST, True),
-    ],
-)
+@tabled
 def test_variant_of__units_at_hand__takes_the_first_it_may(
     requested_kind: AllocationType, user: str, session: str, kind: UnitKind, fallback: bool
 ) -> None:

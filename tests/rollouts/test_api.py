@@ -116,10 +116,15 @@ def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
         ({"stages": [{}]}, "stages.0.weight"),
         ({"stages": [{"weight": 0}]}, "stages.0.weight"),
         ({"stages": [{"weight": 101}]}, "stages.0.weight"),
+        ({"stages": [{"weight": True}]}, "stages.0.weight"),
+        ({"stages": [{"weight": 10.0}]}, "stages.0.weight"),
+        ({"stages": [{"weight": "10"}]}, "stages.0.weight"),
         ({"stages": [{"weight": 10}, {"weight": 10}]}, "stages.1.weight"),
+        ({"stages": [{"weight": 10}, {"weight": 5}]}, "stages.1.weight"),
         ({"stages": [{"weight": 10, "min_requests": -1}]}, "stages.0.min_requests"),
         ({"stages": [{"weight": 10, "min_duration_minutes": 1.5}]}, "stages.0.min_duration_minutes"),
         ({"stages": [{"weight": 10, "settle_minutes": 61}]}, "stages.0.settle_minutes"),
+        ({"stages": [{"weight": 10, "settle_minutes": True}]}, "stages.0.settle_minutes"),
         ({"stages": [{"weight": 10, "minutes": 5}]}, "stages.0.minutes"),
         ({"stages": [{"weight": i + 1} for i in range(51)]}, "stages"),
         ({"policy": {"unanswered": None}}, "policy.unanswered"),
@@ -187,24 +192,22 @@ def test_moves__start_pause_start_promote__as_specified(api: Api) -> None:
     assert all(move["actor"].startswith("key:") for move in ended["transitions"])
 
 
-def test_rollback__running__baseline_serves_and_stages_say_so(api: Api) -> None:
+@pytest.mark.parametrize(
+    ("move", "status", "stages", "version"),
+    [
+        ("rollback", "rolled_back", ["rolled_back", "skipped"], 1),
+        ("complete", "completed", ["completed", "skipped"], 2),
+    ],
+)
+def test_end__at_the_first_stage__stages_and_the_config_say_so(
+    api: Api, move: str, status: str, stages: list[str], version: int
+) -> None:
     rollout_id = api.created(stages=STAGES)["id"]
     api.move(rollout_id, "start")
-    ended = api.move(rollout_id, "rollback", reason="slow").json()
-    assert ended["status"] == "rolled_back"
-    assert [stage["status"] for stage in ended["stages"]] == ["rolled_back", "skipped"]
-    assert active_version(api) == 1
+    ended = api.move(rollout_id, move, reason="slow").json()
+    assert (ended["status"], [stage["status"] for stage in ended["stages"]]) == (status, stages)
     config = api.client.get(f"/api/llm/prompts/configs/{api.config.pk}").json()
-    assert config["has_active_rollout"] is False
-
-
-def test_complete__first_stage__rest_skipped_and_target_active(api: Api) -> None:
-    rollout_id = api.created(stages=STAGES)["id"]
-    api.move(rollout_id, "start")
-    ended = api.move(rollout_id, "complete").json()
-    assert ended["status"] == "completed"
-    assert [stage["status"] for stage in ended["stages"]] == ["completed", "skipped"]
-    assert active_version(api) == 2
+    assert (config["active_version_number"], config["has_active_rollout"]) == (version, False)
 
 
 def test_earlier_rollbacks__same_version_again__listed_with_time_and_id(api: Api) -> None:
@@ -264,7 +267,10 @@ def test_move__each_from_each_status__allowed_or_409(api: Api, status: str, move
     response = api.move(rollout_id, move)
 
     if move in ALLOWED[status]:
-        assert (response.status_code, response.json()["status"]) == (200, ALLOWED[status][move])
+        found = response.json()
+        assert (response.status_code, found["status"]) == (200, ALLOWED[status][move])
+        moves_on = move == "promote" or (status, move) == ("pending", "start")
+        assert (found["current_stage"] or 0) == (before["current_stage"] or 0) + moves_on
     else:
         error = response.json()["error"]
         assert (response.status_code, error["type"]) == (409, "conflict_error")

@@ -123,7 +123,7 @@ def test_paused_by_a_person_meanwhile__failing__verdict_stored_and_nothing_moved
     assert judgement is not None
     assert (judgement.moved, judgement.verdict.decision) == (None, "roll_back")
     rollout.refresh_from_db()
-    assert rollout.status == "paused"
+    assert (rollout.status, rollout.minutes.count()) == ("paused", 1)
 
 
 def test_manual__failing__verdict_stored_and_nothing_moved(log: RequestLog) -> None:

@@ -18,6 +18,7 @@ from rollouts.verdicts.evaluate import closed_until, evaluate_rollout, evaluate_
 from tests.rollouts.automatic import automatic, evaluation
 from tests.rollouts.replay import replayed_figures, replayed_state
 from tests.rollouts.request_log import RequestLog, this_minute
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "info_logs")]
 
@@ -99,15 +100,7 @@ def test_long_absence__caught_up_by_days__decides_only_at_the_end(log: RequestLo
     assert looks[3] is None
 
 
-@pytest.mark.parametrize(
-    ("lag", "now", "closed"),
-    [
-        (120, "13:37:00", "13:35:00"),
-        (120, "13:37:59", "13:35:00"),
-        (0, "13:37:11", "13:37:00"),
-        (5, "13:37:04", "13:36:00"),
-    ],
-)
+@tabled
 def test_closed_until__lag__whole_minutes_before_it(settings: Settings, lag: int, now: str, closed: str) -> None:
     settings.ROLLOUT_EVALUATION_LAG_SECONDS = lag
     day = "2026-11-21T"

@@ -5,15 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rollouts.evaluation import ArmCounts, MinuteCounts, to_json
-from rollouts.evaluation.words import in_words
 from rollouts.forecasts.stage import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutMinute, RolloutTransition
 from rollouts.states import Stage
 from tests.factories.rollouts import make_rollout
+from tests.tables.cases import tabled
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
-
-_UNKNOWN = "How long this stage takes cannot be estimated"
 
 
 def running(weight: int = 10, *, minutes: int = 60, requests: int = 100) -> Rollout:
@@ -80,28 +78,9 @@ def test_forecast__both_minima__the_later_one(elapsed: float, served: int, minut
 def test_forecast__from_half_on__evidence_decides(weight: int, passes: bool, decides: bool) -> None:
     rollout = make_rollout(started=True, stages=[Stage(weight, 0, 0)])
     found = stage_forecast(rollout, Traffic(600, 10.0), served=0, elapsed_minutes=0, passes=passes)
-    assert (found.evidence_decides, "until the evidence" in found.sentence) == (decides, decides)
+    assert (found.evidence_decides, "until the evidence" in found.explanation) == (decides, decides)
 
 
-@pytest.mark.parametrize(
-    ("forecast", "sentence"),
-    [
-        (StageForecast(None, None, True), f"{_UNKNOWN}: no requests of today are known."),
-        (StageForecast(0.0, None, False), f"{_UNKNOWN}: no requests of today are known."),
-        (
-            StageForecast(61.24, 133.0, False),
-            "At today's 61.2 requests a minute both minima of this stage are met in about 3 hours.",
-        ),
-        (StageForecast(10.0, 0.0, False), "At today's 10 requests a minute both minima of this stage are met."),
-    ],
-)
+@tabled
 def test_sentence__each_case__says_what_is_known(forecast: StageForecast, sentence: str) -> None:
-    assert forecast.sentence == sentence
-
-
-@pytest.mark.parametrize(
-    ("minutes", "words"),
-    [(0.2, "1 minute"), (30.1, "31 minutes"), (90, "2 hours"), (60 * 47.5, "48 hours"), (60 * 49, "3 days")],
-)
-def test_in_words__durations__rounded_up(minutes: float, words: str) -> None:
-    assert in_words(minutes) == words
+    assert forecast.explanation == sentence

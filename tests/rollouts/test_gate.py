@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -25,6 +24,7 @@ from tests.factories.gates import make_verdict
 from tests.factories.prompts import make_config, make_version
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -330,15 +330,7 @@ def test_override__of_a_transition_without_gate__400_unknown_field(api: Api, mov
     assert (response.status_code, list(response.json()["error"]["details"])) == (400, ["override_gate"])
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"gate": "shadow"}, "shadow"),
-        ({"gate": None}, "gate"),
-        ({"gate": "experiment", "gate_dataset_id": str(uuid4())}, "gate_dataset_id"),
-        ({"gate_dataset_id": str(uuid4())}, "gate_dataset_id"),
-    ],
-)
+@tabled
 def test_create__invalid__400_naming_the_field(api: Api, fields: dict[str, Any], named: str) -> None:
     response = api.create(**fields)
     assert (response.status_code, list(response.json()["error"]["details"])) == (400, [named])

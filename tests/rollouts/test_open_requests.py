@@ -57,26 +57,20 @@ def test_open_requests__of_several_workers__oldest_first_and_none_of_another_rol
     assert open_requests(rollout) == [made(rollout, number) for number in (1, 2, 3)]
 
 
-def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgotten(store: redis.Redis) -> None:
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgotten_where_redis_takes_writes(
+    store: redis.Redis, caplog: pytest.LogCaptureFixture, is_read_only: bool
+) -> None:
     rollout = str(uuid4())
     store_list(store, rollout, "1-dead", made(rollout, 1))
     store_list(store, rollout, "2-b", made(rollout, 2))
     store.delete(key(rollout, "1-dead"))
-
-    assert open_requests(rollout) == [made(rollout, 2)]
-    assert store.smembers(workers_key(rollout)) == {b"2-b"}
-
-
-def test_open_requests__redis_takes_no_writes__are_read(store: redis.Redis, caplog: pytest.LogCaptureFixture) -> None:
-    rollout = str(uuid4())
-    store_list(store, rollout, "1-dead", made(rollout, 1))
-    store_list(store, rollout, "2-b", made(rollout, 2))
-    store.delete(key(rollout, "1-dead"))
-    store.config_set("min-replicas-to-write", 1)
+    store.config_set("min-replicas-to-write", int(is_read_only))
     try:
         assert open_requests(rollout) == [made(rollout, 2)]
     finally:
         store.config_set("min-replicas-to-write", 0)
+    assert store.smembers(workers_key(rollout)) == ({b"1-dead", b"2-b"} if is_read_only else {b"2-b"})
     assert caplog.records == []
 
 

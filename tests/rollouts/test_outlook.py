@@ -43,12 +43,12 @@ def outlook_of(rollout: Rollout, *, elapsed: float = 0.0) -> Outlook:
 
 def test_outlook__an_hour_of_traffic__a_typical_fall_and_what_cannot_be_found() -> None:
     found = outlook_of(running())
-    assert found.forecast.per_minute == 60
+    assert found.forecast.requests_per_minute == 60
     assert found.power is not None
-    assert found.power.fall.usual == pytest.approx(0.98)
-    assert found.power.fall.fallen == pytest.approx(0.94)
-    assert "At 60 requests a minute a fall from 98 % to 94 % of answers" in found.sentences[0]
-    assert "minutes" in found.sentences[0] or "hours" in found.sentences[0]
+    assert found.power.fall.answered_share == pytest.approx(0.98)
+    assert found.power.fall.fallen_to == pytest.approx(0.94)
+    assert "At 60 requests a minute a fall from 98 % to 94 % of answers" in found.power.sentences[0]
+    assert "minutes" in found.power.sentences[0] or "hours" in found.power.sentences[0]
 
 
 def test_outlook__more_traffic__found_sooner() -> None:
@@ -66,25 +66,24 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
         state = advance(state, minute)
     found = outlook_of(running(state=to_json(state)))
     # The stage needs 100 answers, has 60, and gets 6 requests a minute.
-    assert found.forecast.minutes == pytest.approx(60.0)
-    assert outlook_of(running(state=to_json(state)), elapsed=59.0).forecast.minutes == pytest.approx(40 / 6)
+    assert found.forecast.minutes_to_minima == pytest.approx(60.0)
+    assert outlook_of(running(state=to_json(state)), elapsed=59.0).forecast.minutes_to_minima == pytest.approx(40 / 6)
     assert found.power is not None
     assert found.power.slower_minutes is not None
-    assert "1.3 times as slow" in " ".join(found.sentences)
+    assert "1.3 times as slow" in " ".join(found.power.sentences)
 
 
 def test_outlook__sticky__says_that_it_takes_longer() -> None:
-    assert (
-        "sticky allocation it takes longer"
-        in outlook_of(running(allocation_type=AllocationType.USER_STICKY)).sentences[-1]
-    )
+    power = outlook_of(running(allocation_type=AllocationType.USER_STICKY)).power
+    assert power is not None
+    assert "sticky allocation it takes longer" in power.sentences[-1]
 
 
 def test_outlook__no_traffic_known__no_power() -> None:
     rollout = running(0)
     RolloutEvaluation.objects.filter(rollout=rollout).update(through=None)
     rollout = Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
-    assert (outlook_of(rollout).power, outlook_of(rollout).forecast.minutes) == (None, None)
+    assert (outlook_of(rollout).power, outlook_of(rollout).forecast.minutes_to_minima) == (None, None)
 
 
 def test_outlook__not_running__none() -> None:

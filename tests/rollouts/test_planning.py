@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 
 from analytics.errors import AnalyticsUnavailableError
-from analytics.queries.variants.traffic import ConfigTraffic
+from analytics.queries.variants.totals import ConfigTraffic
 from analytics.request_log.record import Outcome
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import bin_of
+from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.forecasts import plan as planning
 from rollouts.forecasts.plan import Plan, plan_of
 from rollouts.states import DEFAULT_STAGES, Stage
@@ -34,13 +34,13 @@ def plan(
 
 def test_plan__much_traffic__stages_last_their_minutes() -> None:
     found = plan(60)
-    assert (found.per_minute, found.unanswered) == (60, 0)
+    assert (found.requests_per_minute, found.unanswered_rate) == (60, 0)
     assert [stage.minutes for stage in found.stages] == [60, 60, 30]
-    assert [stage.begins_after for stage in found.stages] == [0, 60, 120]
+    assert [stage.begins_after_minutes for stage in found.stages] == [0, 60, 120]
     assert [stage.target_requests for stage in found.stages] == [360, 1800, 1800]
     assert found.minutes == 150
-    assert "At today's 60 requests a minute the stages take about 3 hours" in found.sentence
-    assert "From 50 % on each of them waits until the evidence is enough to pass." in found.sentence
+    assert "At today's 60 requests a minute the stages take about 3 hours" in found.explanation
+    assert "From 50 % on each of them waits until the evidence is enough to pass." in found.explanation
 
 
 def test_plan__little_traffic__stages_last_until_enough_is_answered() -> None:
@@ -49,31 +49,31 @@ def test_plan__little_traffic__stages_last_until_enough_is_answered() -> None:
 
 
 def test_plan__config_an_hour_old__its_own_hour_is_the_measure() -> None:
-    assert plan(30, hours=6).per_minute == 30
-    assert plan(60, hours=0.5).per_minute == 30
+    assert plan(30, hours=6).requests_per_minute == 30
+    assert plan(60, hours=0.5).requests_per_minute == 30
 
 
 def test_plan__no_requests__unknown_but_for_stages_without_a_minimum() -> None:
     found = plan_of(ConfigTraffic(), STAGES, AllocationType.RANDOM, now=NOW)
-    assert (found.per_minute, found.unanswered, found.power, found.minutes) == (None, None, None, None)
+    assert (found.requests_per_minute, found.unanswered_rate, found.power, found.minutes) == (None, None, None, None)
     assert [stage.minutes for stage in found.stages] == [None, None, 30]
-    assert [stage.begins_after for stage in found.stages] == [0, None, None]
-    assert "no requests in the last 24 hours" in found.sentence
+    assert [stage.begins_after_minutes for stage in found.stages] == [0, None, None]
+    assert "no requests in the last 24 hours" in found.explanation
 
 
 def test_plan__nothing_is_answered__never_ends() -> None:
     found = plan(10, unanswered=1.0)
     assert found.minutes is None
-    assert "none is answered" in found.sentence
+    assert "none is answered" in found.explanation
 
 
 def test_plan__latencies_known__power_also_of_slowness() -> None:
     latency = {bin_of(200): 500, bin_of(400): 500, bin_of(900): 200}
     found = plan(60, unanswered=0.02, stages=DEFAULT_STAGES, latency=latency)
     assert found.power is not None
-    assert found.power.fall.usual == pytest.approx(0.98)
+    assert found.power.fall.answered_share == pytest.approx(0.98)
     assert found.power.slower_minutes is not None
-    assert any("1.3 times as slow" in sentence for sentence in found.power_sentences)
+    assert any("1.3 times as slow" in sentence for sentence in found.power.sentences)
 
 
 def test_plan__stages_that_settle__slowness_is_found_later_and_falls_are_not() -> None:
@@ -89,8 +89,9 @@ def test_plan__stages_that_settle__slowness_is_found_later_and_falls_are_not() -
 
 def test_plan__sticky__says_that_it_takes_longer() -> None:
     given = ConfigTraffic(60 * 24 * 60, 0, NOW - timedelta(days=1))
-    sentences = plan_of(given, STAGES, AllocationType.USER_STICKY, now=NOW).power_sentences
-    assert "sticky allocation it takes longer" in sentences[-1]
+    power = plan_of(given, STAGES, AllocationType.USER_STICKY, now=NOW).power
+    assert power is not None
+    assert "sticky allocation it takes longer" in power.sentences[-1]
 
 
 @pytest.mark.django_db

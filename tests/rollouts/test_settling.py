@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from analytics.request_log.record import SpoolEntry
 from rollouts.evaluation import MinuteCounts, State, from_json
 from rollouts.models import Rollout, RolloutMinute, RolloutTransition
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
 from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
 from rollouts.verdicts.recorded import settling_of
-from tests.factories.analytics import make_entry, store_as_of_then
+from tests.factories.analytics import store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.automatic import evaluation
 from tests.rollouts.replay import replayed_figures, replayed_state
 from tests.rollouts.request_log import begun, this_minute
+from tests.rollouts.test_recorded import came
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
@@ -107,16 +106,3 @@ def test_recorded__rows_while_settling_late_and_afterwards__flagged_and_replayed
     stored = evaluation(rollout)
     assert replayed_state(rollout) == from_json(State, stored.state)
     assert replayed_figures(rollout, stored.verdict) == stored.verdict
-
-
-def came(rollout: Rollout, ago: float, *, stage: int = 1, **values: Any) -> SpoolEntry:
-    fields: dict[str, Any] = {
-        "ts": int(minutes_ago(ago).timestamp() * 1_000_000),
-        "project_id": str(rollout.project_id),
-        "rollout_id": str(rollout.pk),
-        "rollout_stage": stage,
-        "variant": "target",
-        "alloc_unit": 4_999,
-        "latency_ms": 200,
-    }
-    return make_entry(**{**fields, **values})

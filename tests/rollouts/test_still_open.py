@@ -11,15 +11,14 @@ import pytest
 from analytics.queries.variants import UsualValues
 from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.statistics.grid import bin_of
-from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
+from rollouts.models import Mode, Rollout, RolloutMinute
 from rollouts.open_requests.lists import OpenRequest
 from rollouts.open_requests.still_open import MAX_REMEMBERED, Counted, max_open_time, overdue, still_remembered
 from rollouts.states import Stage
-from rollouts.verdicts import evaluate
-from rollouts.verdicts.evaluate import evaluate_rollout
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import RequestLog, begun, this_minute
+from tests.rollouts.test_recorded import looked
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -92,21 +91,9 @@ def test_counted__as_json__read_back_the_same() -> None:
 @pytest.mark.usefixtures("still_clock")
 class TestEvaluation:
     @pytest.fixture
-    def log(self, monkeypatch: pytest.MonkeyPatch) -> RequestLog:
-        log = RequestLog()
-        log.take_the_place(monkeypatch)
-        return log
-
-    @pytest.fixture
     def rollout(self) -> Rollout:
         stages = [Stage(50, 600, 0), Stage(100, 0, 0)]
         return begun(make_rollout(started=True, mode=Mode.AUTO, stages=stages), 10)
-
-    def look(self, rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
-        """Sets the clock so that the latest closed minute ended so many minutes ago."""
-        monkeypatch.setattr(evaluate, "closed_until", lambda _: this_minute() - ago * MINUTE)
-        evaluate_rollout(rollout.pk)
-        return RolloutEvaluation.objects.get(rollout=rollout)
 
     def counts(self, rollout: Rollout) -> list[tuple[int, int, int]]:
         """Returns the target's minute, requests and unanswered requests."""
@@ -126,19 +113,19 @@ class TestEvaluation:
         log.open.append(waiting)
         key = UUID(waiting.request_id)
 
-        row = self.look(rollout, monkeypatch, ago=3)
+        row = looked(rollout, monkeypatch, ago=3)
         assert self.counts(rollout) == [(4, 1, 1)]
         assert row.verdict["counts"]["target"]["reasons"] == {"still_open": 1}
         assert row.verdict["sample_ratio"]["target"] == 1
         # The request is still open a minute later and does not count again.
-        row = self.look(rollout, monkeypatch, ago=2)
+        row = looked(rollout, monkeypatch, ago=2)
         assert self.counts(rollout) == [(4, 1, 1)]
         # Its row comes and is left out by the next evaluation; then the request is forgotten.
         log.open.clear()
         log.recorded[key] = this_minute() - MINUTE - timedelta(seconds=5)
-        row = self.look(rollout, monkeypatch, ago=1)
+        row = looked(rollout, monkeypatch, ago=1)
         assert [one["request_id"] for one in row.counted_open] == [waiting.request_id]
-        row = self.look(rollout, monkeypatch, ago=0)
+        row = looked(rollout, monkeypatch, ago=0)
         assert row.counted_open == []
         assert log.left_out == [{key}, {key}, {key}, set()]
         assert replayed_figures(rollout, row.verdict) == row.verdict
@@ -149,7 +136,7 @@ class TestEvaluation:
         waiting = open_request(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk))
         log.open.append(waiting)
         log.recorded[UUID(waiting.request_id)] = datetime.now(UTC)
-        row = self.look(rollout, monkeypatch, ago=0)
+        row = looked(rollout, monkeypatch, ago=0)
         assert (self.counts(rollout), row.counted_open, log.left_out) == ([], [], [set()])
 
     def test_slow_config__waits_for_twice_what_one_in_a_hundred_exceeds(
@@ -157,10 +144,10 @@ class TestEvaluation:
     ) -> None:
         log.usual = UsualValues({bin_of(120_000): 1000}, {})
         log.open.append(open_request(3 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
-        self.look(rollout, monkeypatch, ago=1)
+        looked(rollout, monkeypatch, ago=1)
         assert self.counts(rollout) == []
         log.open.append(open_request(5 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
-        self.look(rollout, monkeypatch, ago=0)
+        looked(rollout, monkeypatch, ago=0)
         assert self.counts(rollout) == [(1, 1, 1)]
 
     def test_target_that_never_answers__rolled_back_before_any_row_came(
@@ -169,7 +156,7 @@ class TestEvaluation:
         log.add(rollout, 1, baseline=(40, 0))
         for _ in range(40):
             log.open.append(open_request(2 * MINUTE, now=datetime.now(UTC), rollout_id=str(rollout.pk)))
-        row = self.look(rollout, monkeypatch, ago=0)
+        row = looked(rollout, monkeypatch, ago=0)
         rollout.refresh_from_db()
         assert (rollout.status, row.verdict["metrics"]["unanswered"]["status"]) == ("rolled_back", "failing")
         assert "no answer for too long (40)" in row.verdict["explanation"]

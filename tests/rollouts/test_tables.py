@@ -7,6 +7,7 @@ import pytest
 
 from rollouts.comparison import wire as comparisons
 from rollouts.comparison.tables import change, figure, metric_rows
+from tests.tables.cases import tabled
 
 
 def metric(**values: Any) -> dict[str, Any]:
@@ -37,27 +38,7 @@ def judged_metrics(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return comparisons.judged_metrics(figures, 0.25)
 
 
-FAILING = metric(status="failing")
-HOLDING = metric(status="failing", action="hold")
-
-
-@pytest.mark.parametrize(
-    ("figures", "deciding"),
-    [
-        (verdict("minimum_requests", unanswered=FAILING), []),
-        (verdict("sample_ratio", unanswered=metric()), []),
-        (verdict("metric_failing", decision="roll_back", unanswered=FAILING, latency_average=HOLDING), ["unanswered"]),
-        (verdict("metric_failing", unanswered=metric(), latency_average=HOLDING), ["latency_average"]),
-        (verdict("minimum_unanswered", unanswered=metric(), error_rate=metric()), ["unanswered"]),
-        (verdict("users_undecided", unanswered=metric(), error_rate=metric(users_undecided=True)), ["error_rate"]),
-        (verdict("users_undecided", unanswered=metric(), error_rate=metric()), ["unanswered"]),
-        (verdict("no_comparison", unanswered=metric(), error_rate=metric()), ["unanswered"]),
-        (verdict("inconclusive", error_rate=metric(), latency_p95=metric(status="passing")), ["error_rate"]),
-        (verdict("inconclusive", error_rate=metric(), cost_per_request=metric(judged=False)), ["error_rate"]),
-        (verdict("passing", error_rate=metric(status="passing")), ["error_rate"]),
-        (verdict("no_control", error_rate=metric(status="passing")), []),
-    ],
-)
+@tabled
 def test_metrics__each_reason__those_that_decide(figures: dict[str, Any], deciding: list[str]) -> None:
     assert [name for name, one in judged_metrics(figures).items() if one["decides"]] == deciding
 
@@ -91,15 +72,7 @@ def test_rows__metric__cells_for_people() -> None:
     assert not any(name.startswith("E ") for name, _ in ignored.numbers)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        ("unanswered", 0.0632, "6.3 %"),
-        ("latency_p95", 812.4, "812 ms"),
-        ("cost_per_request", 0.00012, "$0.00012"),
-        ("error_rate", None, ""),
-    ],
-)
+@tabled
 def test_figure__unit_of_its_metric(name: str, value: float | None, shown: str) -> None:
     assert figure(name, value) == shown
 

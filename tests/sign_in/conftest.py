@@ -18,7 +18,7 @@ def fake() -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def company(fake: FakeProvider, settings: Settings) -> Provider:
-    """The provider `company` as the environment would name it; a test replaces it in the settings to change it."""
+    """A test replaces it in the settings to change it."""
     provider = Provider("company", "Company", fake.address, CLIENT_ID, CLIENT_SECRET)
     settings.OIDC_PROVIDERS = (provider,)
     openid._clients.clear()

@@ -19,7 +19,6 @@ CLIENT = {"id": "gateway", "secret": "client-secret-of-the-tests"}
 
 @contextmanager
 def openid_provider(issuer: str, gateway: str, name: str, accounts: Mapping[str, Any]) -> Iterator[None]:
-    """Runs the provider, which knows the gateway at this address under the name by which the gateway knows it."""
     # Node looks for packages from the script's own folder.
     folder = ENVIRONMENTS / "openid"
     shutil.copy(_SCRIPT, folder)
@@ -48,6 +47,5 @@ def openid_provider(issuer: str, gateway: str, name: str, accounts: Mapping[str,
 
 
 def free_issuer() -> str:
-    """Returns the address of an issuer on a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return f"http://127.0.0.1:{found.getsockname()[1]}"

@@ -1,5 +1,3 @@
-"""The steps of a sign-in by the fake provider, without a browser."""
-
 from __future__ import annotations
 
 from html import unescape
@@ -14,7 +12,6 @@ BROWSER = {"accept": "text/html,application/xhtml+xml"}
 
 
 def begun(client: Client, fake: FakeProvider, target: str = "/admin/", name: str = "company") -> dict[str, str]:
-    """Goes to the provider; returns the parameters of its address, whose nonce is in the next ID token."""
     response = client.get(f"/admin/sign-in/{name}/", {"next": target}, headers=BROWSER)
     assert response.status_code == 302, response.content
     found = {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
@@ -23,7 +20,6 @@ def begun(client: Client, fake: FakeProvider, target: str = "/admin/", name: str
 
 
 def returned(client: Client, state: str, name: str = "company", **parameters: str) -> Any:
-    """Comes back from the provider and follows to the page at the end."""
     parameters = {"state": state, **(parameters or {"code": "code-1"})}
     return client.get(f"/admin/sign-in/{name}/callback/", parameters, follow=True, headers=BROWSER)
 
@@ -33,6 +29,5 @@ def signed_in(client: Client, fake: FakeProvider, target: str = "/admin/", name:
 
 
 def text_of(response: Any) -> str:
-    """Returns the text of a page, also of one whose panels follow it."""
     content = b"".join(response.streaming_content) if response.streaming else response.content
     return unescape(content.decode())

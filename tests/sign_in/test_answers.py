@@ -1,5 +1,3 @@
-"""What a provider answers is believed only when it is signed, fresh, and meant for this sign-in."""
-
 from __future__ import annotations
 
 import logging
@@ -18,6 +16,7 @@ from core.sign_in.providers import Provider
 from core.sign_in.throttle import MAX_BEGUN
 from tests.sign_in.fake import CLIENT_SECRET, FakeProvider
 from tests.sign_in.steps import BROWSER, begun, returned, signed_in
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -133,14 +132,7 @@ def test_answer__of_another_browser__signs_nobody_in(client: Client, fake: FakeP
     assert not User.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        ("access_denied", "Company did not let you sign in, or you broke off there."),
-        ("login_required", "Company refused the sign-in (login_required)."),
-        ("<b>Call 555</b>", "Company refused the sign-in (unknown)."),
-    ],
-)
+@tabled
 def test_answer__error_of_the_provider__sentence_without_its_words(
     client: Client, fake: FakeProvider, company: Provider, error: str, sentence: str
 ) -> None:

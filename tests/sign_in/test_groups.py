@@ -1,5 +1,3 @@
-"""Groups of a provider bring roles, anew with every sign-in; what was given by hand stays."""
-
 from __future__ import annotations
 
 import logging
@@ -20,6 +18,7 @@ from core.sign_in.providers import GroupRights, Provider
 from tests.factories.core import make_project
 from tests.sign_in.fake import FakeProvider
 from tests.sign_in.steps import BROWSER, signed_in, text_of
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +49,6 @@ def _sign_in(fake: FakeProvider, groups: Any = None, **claims: Any) -> str:
 
 
 def _is_signed_in(client: Client) -> bool:
-    """Returns whether the next page knows the person."""
     return bool(client.get("/admin/", headers=BROWSER).wsgi_request.user.is_authenticated)
 
 
@@ -125,17 +123,7 @@ def test_superuser__by_hand__stays_without_groups(fake: FakeProvider, mapped: Pr
     assert User.objects.get().is_superuser
 
 
-@pytest.mark.parametrize(
-    ("claims", "sentence", "event"),
-    [
-        ({"groups": ["staff"]}, "None of your groups at Company gives a role here: “staff”.", "groups.without_role"),
-        ({"groups": ["gone"]}, "a role in the project “No such project”, which there is not", "groups.project_missing"),
-        ({"groups": [7]}, "came in a form that cannot be read", "groups.unreadable"),
-        ({"groups": {"shop": True}}, "came in a form that cannot be read", "groups.unreadable"),
-        ({"_claim_names": {"groups": "src1"}}, "too many to be sent with a sign-in", "groups.unreadable"),
-        ({}, "Company names no groups for you", ""),
-    ],
-)
+@tabled
 def test_groups__that_bring_nothing__sentence_for_the_person_and_an_event(
     fake: FakeProvider,
     mapped: Provider,

@@ -1,5 +1,3 @@
-"""A code after the password: set up, asked for, never used twice, and reset by an administrator."""
-
 from __future__ import annotations
 
 import base64
@@ -56,14 +54,13 @@ def _code(client: Client, code: str) -> Any:
 
 
 def _code_of(user: User, step: int = 0) -> str:
-    """Returns the code that the person's app shows, `step` half minutes from now."""
+    """`step` counts half minutes from now."""
     totp = TOTP(base64.b32decode(second_factor.key_of(SecondFactor.objects.get(user=user))))
     totp.time = time.time() + 30 * step
     return f"{totp.token():06d}"
 
 
 def _confirmed(user: User) -> list[str]:
-    """Gives the person a second factor; returns the recovery codes. A code of now is still good."""
     second_factor.begin(user)
     codes = second_factor.confirm(user, _code_of(user, -1))
     assert codes is not None

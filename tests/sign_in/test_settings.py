@@ -1,5 +1,3 @@
-"""The environment of OpenID providers: what it makes, and what stops the start."""
-
 from __future__ import annotations
 
 import json
@@ -9,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.fresh import Python, configured
+from tests.tables.cases import tabled
 
 _GIVEN = {
     "OIDC_PROVIDERS": "our-company",
@@ -60,21 +59,7 @@ def test_provider__secret_in_a_file_and_groups__are_read(python: Python, tmp_pat
     assert "Role.EDITOR" in ran.stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("OIDC_OUR_COMPANY_ISSUER", "http://login.example.com"),
-        ("OIDC_OUR_COMPANY_ISSUER", ""),
-        ("OIDC_OUR_COMPANY_CLIENT_ID", ""),
-        ("OIDC_OUR_COMPANY_GROUPS", "{"),
-        ("OIDC_OUR_COMPANY_GROUPS", '["shop"]'),
-        ("OIDC_OUR_COMPANY_GROUPS", '{"shop": {"Shop": "owner"}}'),
-        ("OIDC_OUR_COMPANY_GROUPS", '{"shop": "editor"}'),
-        ("OIDC_OUR_COMPANY_LINK_BY_EMAIL", "perhaps"),
-        ("OIDC_PROVIDERS", "our-company,our-company"),
-        ("OIDC_SECONDS", "0"),
-    ],
-)
+@tabled
 def test_provider__that_cannot_be_read__stops_the_start_with_the_variable(
     python: Python, tmp_path: Path, name: str, value: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""Tools of the scope llm:read, from sessions and requests to models and prices."""
-
 from __future__ import annotations
 
 from agent.tools.base import Tool

@@ -1,4 +1,4 @@
-"""Tools about evaluators: how answers are scored. None tries one: a judge would cost the project money."""
+"""Tools about evaluators. No tool runs an evaluator: a judge would cost the project money."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.llm.scope import SCOPE
-from agent.tools.pages import PageArguments, chosen, listed_rows, page_of
+from agent.tools.pages import PageArguments, chosen, listed_rows
 from analytics.evaluators.calibration.calibrate import calibrate
 from analytics.evaluators.calibration.wire import calibration_entry
 from analytics.evaluators.definitions import KINDS
@@ -17,6 +17,8 @@ from analytics.evaluators.selectors import get_with_versions, list_with_versions
 from analytics.evaluators.services import MAX_VERSIONS
 from analytics.serializers.evaluators import EvaluatorSerializer
 from core.errors import ValidationError
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListEvaluators(PageArguments, kw_only=True, frozen=True):
@@ -36,54 +38,26 @@ class OneCalibration(OneEvaluator, kw_only=True, frozen=True):
     ] = None
 
 
-def _list_evaluators(context: ToolContext, arguments: ListEvaluators) -> dict[str, Any]:
+@TOOLS.tool("Evaluators")
+def list_evaluators(context: ToolContext, arguments: ListEvaluators) -> dict[str, Any]:
+    """How the project's answers are scored, by name: rules, similarity and judges, each with its kind, state, versions
+    and definition, and whether a score asks a model."""
     if arguments.kind is not None and arguments.kind not in KINDS:
         raise ValidationError.of_field("kind", f"There is no such kind. There are {', '.join(KINDS)}.")
     rows = list_with_versions(context.project_id).filter(**chosen(arguments, ["state", "kind"]))
-    return listed_rows(rows, EvaluatorSerializer, page_of(arguments))
+    return listed_rows(rows, EvaluatorSerializer, arguments)
 
 
-def _get_evaluator(context: ToolContext, arguments: OneEvaluator) -> dict[str, Any]:
+@TOOLS.tool("One evaluator")
+def get_evaluator(context: ToolContext, arguments: OneEvaluator) -> dict[str, Any]:
+    """One evaluator with its definition, the score from which an answer is good, and all of its versions, the newest
+    first."""
     return dict(EvaluatorSerializer(get_with_versions(context.project_id, arguments.evaluator_id)).data)
 
 
-def _get_calibration(context: ToolContext, arguments: OneCalibration) -> dict[str, Any]:
+@TOOLS.tool("Calibration of an evaluator")
+def get_evaluator_calibration(context: ToolContext, arguments: OneCalibration) -> dict[str, Any]:
+    """How far a judge agrees with people on the same answers, its calibration: how many answers have a label,
+    sensitivity, specificity, kappa and bias with intervals, by prompt version and by arm, which models judged, the
+    state, and what is missing until it is calibrated. Ask this before trusting a judge's scores."""
     return {**calibration_entry(calibrate(context.project_id, arguments.evaluator_id, arguments.version))}
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_evaluators",
-        scope=SCOPE,
-        title="Evaluators",
-        description=(
-            "How the project's answers are scored, by name: rules, similarity and judges, each with its kind, state,"
-            " versions and definition, and whether a score asks a model."
-        ),
-        arguments=ListEvaluators,
-        run=_list_evaluators,
-    ),
-    Tool(
-        name="get_evaluator",
-        scope=SCOPE,
-        title="One evaluator",
-        description=(
-            "One evaluator with its definition, the score from which an answer is good, and all of its versions, the"
-            " newest first."
-        ),
-        arguments=OneEvaluator,
-        run=_get_evaluator,
-    ),
-    Tool(
-        name="get_evaluator_calibration",
-        scope=SCOPE,
-        title="Calibration of an evaluator",
-        description=(
-            "How far a judge agrees with people on the same answers, its calibration: how many answers have a label,"
-            " sensitivity, specificity, kappa and bias with intervals, by prompt version and by arm, which models"
-            " judged, the state, and what is missing until it is calibrated. Ask this before trusting a judge's scores."
-        ),
-        arguments=OneCalibration,
-        run=_get_calibration,
-    ),
-)

@@ -1,23 +1,20 @@
-"""Tools about experiments: what they found, their items, and what one would cost.
-
-None begins or ends an experiment, which costs the project money: tools only read.
-"""
+"""Tools about experiments. They only read: an experiment would cost the project money."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.fields import OfModel
 from agent.tools.llm.scope import SCOPE
-from agent.tools.pages import PageArguments, RangeArguments, chosen, listed, page_of
+from agent.tools.pages import PageArguments, RangeArguments, chosen, listed_each
 from agent.tools.ranges import range_dates
 from core.roles import Right
-from core.wire.pagination import Listing
 from gateway.experiments import selectors, shapes
 from gateway.experiments.estimate import estimate
 from gateway.experiments.plan import MAX_ITEMS
@@ -29,6 +26,9 @@ _MAX_32 = 2**31 - 1
 _FILTERS = ("model", "prompt_config_id", "prompt_version")
 
 _Version = Annotated[int, Meta(ge=1, le=_MAX_32)]
+
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListExperiments(PageArguments, kw_only=True, frozen=True):
@@ -84,14 +84,21 @@ class EstimateExperiment(RangeArguments, kw_only=True, frozen=True):
     prompt_version: Annotated[_Version | None, Meta(description="Only past requests with this version number.")] = None
 
 
-def _list_experiments(context: ToolContext, arguments: ListExperiments) -> dict[str, Any]:
-    page = page_of(arguments)
+@TOOLS.tool("Experiments")
+def list_experiments(context: ToolContext, arguments: ListExperiments) -> dict[str, Any]:
+    """List experiments (versions of a prompt, models or parameters that answered the same inputs side by side), the
+    newest first: state, candidates, data set, evaluators, what was spent, and the verdict (passed, worse, undecided).
+    Use it to find out whether a version was tried before a rollout."""
     rows = selectors.list_experiments(context.project_id, **chosen(arguments, ["dataset_id", "state", "verdict"]))
-    shown = [selectors.experiment_entry(row) for row in rows[page.offset : page.offset + page.limit]]
-    return listed(Listing(rows.count(), shown), page)
+    return listed_each(rows, selectors.experiment_entry, arguments)
 
 
-def _get_experiment(context: ToolContext, arguments: OneExperiment) -> dict[str, Any]:
+@TOOLS.tool("Experiment")
+def get_experiment(context: ToolContext, arguments: OneExperiment) -> dict[str, Any]:
+    """One experiment: how far it is, why it ended, each candidate's answers, failures, cost and latency, and its
+    report: of each target against the baseline the verdict with its explanation, the figures of each evaluator, the
+    tags in which it is worse, and the five items on which it loses most. Ask this before saying that a version is
+    better or worse. For an item's texts ask list_experiment_items with limit 1 and its position less 1 as offset."""
     found = selectors.experiment_detail(selectors.get_experiment(context.project_id, arguments.experiment_id))
     report = found["report"]
     if report is None or not report["targets"]:
@@ -102,17 +109,20 @@ def _get_experiment(context: ToolContext, arguments: OneExperiment) -> dict[str,
     return {**found, "summary": summary, "report": {**report, "targets": targets}}
 
 
-def _list_items(context: ToolContext, arguments: ListExperimentItems) -> dict[str, Any]:
-    page = page_of(arguments)
+@TOOLS.tool("Items of an experiment")
+def list_experiment_items(context: ToolContext, arguments: ListExperimentItems) -> dict[str, Any]:
+    """The items of an experiment by position, each with the answers of all candidates, their scores with what a judge
+    said, cost, latency and errors, and the winner that a person picked."""
     rows = selectors.list_items(selectors.get_experiment(context.project_id, arguments.experiment_id))
     sees_content = Right.READ_CONTENT in context.granted.rights
-    shown = [
-        selectors.item_entry(row, sees_content=sees_content) for row in rows[page.offset : page.offset + page.limit]
-    ]
-    return listed(Listing(rows.count(), shown), page)
+    return listed_each(rows, partial(selectors.item_entry, sees_content=sees_content), arguments)
 
 
-def _estimate(context: ToolContext, arguments: EstimateExperiment) -> dict[str, Any]:
+@TOOLS.tool("Cost of an experiment")
+def estimate_experiment(context: ToolContext, arguments: EstimateExperiment) -> dict[str, Any]:
+    """What an experiment would cost before anybody begins it: items, answers, answers that are there already, and the
+    cost of each candidate, null where no price is known; judges are not included. Nothing is made: people begin
+    experiments on the page Experiments."""
     values = chosen(arguments, ["dataset_id", "dataset_version", "item_limit", "repeats", "reuse", "order"])
     given = {
         **values,
@@ -122,56 +132,3 @@ def _estimate(context: ToolContext, arguments: EstimateExperiment) -> dict[str, 
     body = NewExperimentSerializer(data=msgspec.to_builtins(given))
     body.is_valid(raise_exception=True)
     return {**estimate(context.project_id, body.new_experiment())}
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_experiments",
-        scope=SCOPE,
-        title="Experiments",
-        description=(
-            "List experiments (versions of a prompt, models or parameters that answered the same inputs side by side),"
-            " the newest first: state, candidates, data set, evaluators, what was spent, and the verdict (passed,"
-            " worse, undecided). Use it to find out whether a version was tried before a rollout."
-        ),
-        arguments=ListExperiments,
-        run=_list_experiments,
-    ),
-    Tool(
-        name="get_experiment",
-        scope=SCOPE,
-        title="Experiment",
-        description=(
-            "One experiment: how far it is, why it ended, each candidate's answers, failures, cost and latency, and its"
-            " report: of each target against the baseline the verdict with its explanation, the figures of each"
-            " evaluator, the tags in which it is worse, and the five items on which it loses most. Ask this before"
-            " saying that a version is better or worse. For an item's texts ask list_experiment_items with limit 1 and"
-            " its position less 1 as offset."
-        ),
-        arguments=OneExperiment,
-        run=_get_experiment,
-    ),
-    Tool(
-        name="list_experiment_items",
-        scope=SCOPE,
-        title="Items of an experiment",
-        description=(
-            "The items of an experiment by position, each with the answers of all candidates, their scores with what"
-            " a judge said, cost, latency and errors, and the winner that a person picked."
-        ),
-        arguments=ListExperimentItems,
-        run=_list_items,
-    ),
-    Tool(
-        name="estimate_experiment",
-        scope=SCOPE,
-        title="Cost of an experiment",
-        description=(
-            "What an experiment would cost before anybody begins it: items, answers, answers that are there already,"
-            " and the cost of each candidate, null where no price is known; judges are not included. Nothing is made:"
-            " people begin experiments on the page Experiments."
-        ),
-        arguments=EstimateExperiment,
-        run=_estimate,
-    ),
-)

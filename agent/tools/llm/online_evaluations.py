@@ -1,5 +1,3 @@
-"""Tools about online evaluations: what is scored while it is served, and how far that is. None makes or changes one."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
@@ -7,12 +5,14 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.llm.scope import SCOPE
-from agent.tools.pages import PageArguments, chosen, listed, page_of
-from analytics.online_evaluations.selectors import get_online_evaluation, list_online_evaluations, progress_of
+from agent.tools.pages import PageArguments, chosen, listed_each
+from analytics.online_evaluations import selectors
+from analytics.online_evaluations.selectors import progress_of
 from analytics.online_evaluations.wire import evaluation_detail, evaluation_entry
-from core.wire.pagination import Listing
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListOnlineEvaluations(PageArguments, kw_only=True, frozen=True):
@@ -24,41 +24,19 @@ class OneOnlineEvaluation(Arguments, kw_only=True, frozen=True):
     evaluation_id: Annotated[UUID, Meta(description="Id of an online evaluation, as list_online_evaluations tells it.")]
 
 
-def _list(context: ToolContext, arguments: ListOnlineEvaluations) -> dict[str, Any]:
-    page = page_of(arguments)
-    rows = list_online_evaluations(context.project_id).filter(**chosen(arguments, ["state", "evaluator_id"]))
-    shown = [evaluation_entry(row) for row in rows[page.offset : page.offset + page.limit]]
-    return listed(Listing(rows.count(), shown), page)
+@TOOLS.tool("Online evaluations")
+def list_online_evaluations(context: ToolContext, arguments: ListOnlineEvaluations) -> dict[str, Any]:
+    """Which evaluators score a sample of the answers while they are served, the newest first: evaluator with the
+    version that scores now, filter, share, budget of a month, and whether it is active or paused."""
+    rows = selectors.list_online_evaluations(context.project_id).filter(**chosen(arguments, ["state", "evaluator_id"]))
+    return listed_each(rows, evaluation_entry, arguments)
 
 
-def _get(context: ToolContext, arguments: OneOnlineEvaluation) -> dict[str, Any]:
-    row = get_online_evaluation(context.project_id, arguments.evaluation_id)
+@TOOLS.tool("One online evaluation")
+def get_online_evaluation(context: ToolContext, arguments: OneOnlineEvaluation) -> dict[str, Any]:
+    """One online evaluation with its counts, of all that is kept and of the last hour: answers that the sample took,
+    how many are due, done, and missing by reason, since when the oldest is due, what was spent of the month's budget,
+    and the cost of the last day. Ask this before trusting scores: those that are missing may differ from those that are
+    there. get_score_metrics has the scores, by the evaluator's title."""
+    row = selectors.get_online_evaluation(context.project_id, arguments.evaluation_id)
     return {**evaluation_detail(row, progress_of(row))}
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_online_evaluations",
-        scope=SCOPE,
-        title="Online evaluations",
-        description=(
-            "Which evaluators score a sample of the answers while they are served, the newest first: evaluator with the"
-            " version that scores now, filter, share, budget of a month, and whether it is active or paused."
-        ),
-        arguments=ListOnlineEvaluations,
-        run=_list,
-    ),
-    Tool(
-        name="get_online_evaluation",
-        scope=SCOPE,
-        title="One online evaluation",
-        description=(
-            "One online evaluation with its counts, of all that is kept and of the last hour: answers that the sample"
-            " took, how many are due, done, and missing by reason, since when the oldest is due, what was spent of the"
-            " month's budget, and the cost of the last day. Ask this before trusting scores: those that are missing may"
-            " differ from those that are there. get_score_metrics has the scores, by the evaluator's title."
-        ),
-        arguments=OneOnlineEvaluation,
-        run=_get,
-    ),
-)

@@ -1,5 +1,3 @@
-"""Tools about prompts: configs, versions, the differences of two versions, and past activations."""
-
 from __future__ import annotations
 
 import re
@@ -8,15 +6,16 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.llm.scope import SCOPE
-from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
+from agent.tools.pages import PageArguments, chosen, filtered, listed_each, listed_rows
+from core.lookup.registry import as_uuid
 from prompts import selectors
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.labels import list_label_moves, list_labels
 from prompts.models import LABEL_CHARACTERS, NAME_CHARACTERS, PromptConfig
-from prompts.serializers import ActivationSerializer, ConfigSerializer, VersionSerializer
+from prompts.serializers import ActivationSerializer, ConfigSerializer, version_entry
 from prompts.viewsets.details import version_detail, version_diff
 from prompts.viewsets.labels import LabelMoveFilter, LabelMoveSerializer, LabelSerializer
 
@@ -34,6 +33,9 @@ _VERSION = "Number or id of the version"
 _Version = Annotated[str, Meta(max_length=_ID_CHARACTERS)] | int
 
 
+TOOLS = Toolbox(SCOPE)
+
+
 class ListConfigs(PageArguments, kw_only=True, frozen=True):
     name: Annotated[str, Meta(max_length=NAME_CHARACTERS, description="Only of this name, exactly.")] = ""
     search: Annotated[
@@ -48,8 +50,11 @@ class OneConfig(Arguments, kw_only=True, frozen=True):
     config: _Config
 
 
-class ListVersions(PageArguments, kw_only=True, frozen=True):
+class OfConfig(PageArguments, kw_only=True, frozen=True):
     config: _Config
+
+
+class ListVersions(OfConfig, kw_only=True, frozen=True):
     search: Annotated[
         str, Meta(max_length=_SEARCH_CHARACTERS, description="Only with this text in the prompt or commit message.")
     ] = ""
@@ -68,46 +73,54 @@ class TwoVersions(Arguments, kw_only=True, frozen=True):
     to_version: Annotated[_Version, Meta(description=f"{_VERSION} after; the active version when left out.")] = ""
 
 
-class ListActivations(PageArguments, kw_only=True, frozen=True):
-    config: _Config
+class ListActivations(OfConfig, kw_only=True, frozen=True):
     kind: Annotated[
         Literal["created", "activated", "undone", "rollout"] | None, Meta(description="Only moves of this kind.")
     ] = None
 
 
-class ListLabels(PageArguments, kw_only=True, frozen=True):
-    config: _Config
-
-
-class ListLabelMoves(PageArguments, kw_only=True, frozen=True):
-    config: _Config
+class ListLabelMoves(OfConfig, kw_only=True, frozen=True):
     label: Annotated[str, Meta(max_length=LABEL_CHARACTERS, description="Only moves of this label.")] = ""
 
 
-def _list_configs(context: ToolContext, arguments: ListConfigs) -> dict[str, Any]:
+@TOOLS.tool("Prompt configs")
+def list_prompt_configs(context: ToolContext, arguments: ListConfigs) -> dict[str, Any]:
+    """List managed prompts by name, each with its active version's number, how many versions it has and whether a
+    rollout is going on."""
     values = chosen(arguments, ["name", "search"])
     if arguments.has_active_rollout is not None:
         values["has_active_rollout"] = str(arguments.has_active_rollout).lower()
     rows = filtered(ConfigFilter, values, selectors.list_configs(context.project_id))
-    return listed_rows(rows, ConfigSerializer, page_of(arguments))
+    return listed_rows(rows, ConfigSerializer, arguments)
 
 
-def _get_config(context: ToolContext, arguments: OneConfig) -> dict[str, Any]:
+@TOOLS.tool("Prompt config")
+def get_prompt_config(context: ToolContext, arguments: OneConfig) -> dict[str, Any]:
+    """One managed prompt: description, active version, number of versions, whether a rollout goes on."""
     return dict(ConfigSerializer(_config(context, arguments.config)).data)
 
 
-def _list_versions(context: ToolContext, arguments: ListVersions) -> dict[str, Any]:
+@TOOLS.tool("Prompt versions")
+def list_prompt_versions(context: ToolContext, arguments: ListVersions) -> dict[str, Any]:
+    """The versions of a prompt config, the newest first, with prompt text, model, parameters, variables, commit message
+    and author."""
     config = _config(context, arguments.config)
     rows = filtered(VersionFilter, {"search": arguments.search}, selectors.list_versions(context.project_id, config.pk))
-    return listed_rows(rows, VersionSerializer, page_of(arguments))
+    return listed_each(rows, version_entry, arguments)
 
 
-def _get_version(context: ToolContext, arguments: OneVersion) -> dict[str, Any]:
+@TOOLS.tool("Prompt version")
+def get_prompt_version(context: ToolContext, arguments: OneVersion) -> dict[str, Any]:
+    """One version of a prompt config with its whole text, and how often it was served and when last. Without a version:
+    the active one."""
     config = _config(context, arguments.config)
     return version_detail(context.project_id, config.pk, _version_id(context, config, arguments.version))
 
 
-def _diff_versions(context: ToolContext, arguments: TwoVersions) -> dict[str, Any]:
+@TOOLS.tool("Prompt diff")
+def diff_prompt_versions(context: ToolContext, arguments: TwoVersions) -> dict[str, Any]:
+    """What changed from one version of a prompt config to another: lines of the prompt, variables, tools and
+    parameters."""
     config = _config(context, arguments.config)
     before = _version_id(context, config, arguments.from_version)
     after = _version_id(context, config, arguments.to_version)
@@ -115,7 +128,6 @@ def _diff_versions(context: ToolContext, arguments: TwoVersions) -> dict[str, An
 
 
 def _with_changes_only(diff: dict[str, Any]) -> dict[str, Any]:
-    """Returns the diff's changed rows; `unchanged_lines_left_out` counts the equal rows that are not shown."""
     shown = _near_changes(diff["system_prompt"])
     messages = [{**message, "lines": _near_changes(message["lines"])} for message in diff["messages"]]
     left_out = len(diff["system_prompt"]) - len(shown)
@@ -134,28 +146,30 @@ def _near_changes(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for index, row in enumerate(rows) if index in near]
 
 
-def _list_activations(context: ToolContext, arguments: ListActivations) -> dict[str, Any]:
+@TOOLS.tool("Prompt history")
+def list_prompt_activations(context: ToolContext, arguments: ListActivations) -> dict[str, Any]:
+    """Which version of a prompt config became active when, by whom and why (created, activated, undone, or rollout
+    completed), the latest first."""
     config = _config(context, arguments.config)
     rows = selectors.list_activations(context.project_id, config.pk)
-    return listed_rows(
-        filtered(ActivationFilter, {"kind": arguments.kind}, rows), ActivationSerializer, page_of(arguments)
-    )
+    return listed_rows(filtered(ActivationFilter, {"kind": arguments.kind}, rows), ActivationSerializer, arguments)
 
 
-def _list_labels(context: ToolContext, arguments: ListLabels) -> dict[str, Any]:
+@TOOLS.tool("Prompt labels")
+def list_prompt_labels(context: ToolContext, arguments: OfConfig) -> dict[str, Any]:
+    """The labels of a prompt config by name, each with its version and whether it is protected."""
     rows = list_labels(context.project_id, _config(context, arguments.config).pk)
-    return listed_rows(rows, LabelSerializer, page_of(arguments))
+    return listed_rows(rows, LabelSerializer, arguments)
 
 
-def _list_label_moves(context: ToolContext, arguments: ListLabelMoves) -> dict[str, Any]:
+@TOOLS.tool("Prompt label history")
+def list_prompt_label_moves(context: ToolContext, arguments: ListLabelMoves) -> dict[str, Any]:
+    """Which label of a prompt config was moved when, between which versions, by whom and why."""
     rows = list_label_moves(context.project_id, _config(context, arguments.config).pk)
-    return listed_rows(
-        filtered(LabelMoveFilter, {"label": arguments.label}, rows), LabelMoveSerializer, page_of(arguments)
-    )
+    return listed_rows(filtered(LabelMoveFilter, {"label": arguments.label}, rows), LabelMoveSerializer, arguments)
 
 
 def _config(context: ToolContext, named: str) -> PromptConfig:
-    """Returns a config by id or else by name. Raises ConfigNotFoundError."""
     configs = selectors.list_configs(context.project_id)
     config_id = _uuid(named)
     found = configs.filter(pk=config_id).first() if config_id else None
@@ -166,7 +180,6 @@ def _config(context: ToolContext, named: str) -> PromptConfig:
 
 
 def _version_id(context: ToolContext, config: PromptConfig, version: str | int) -> UUID:
-    """Returns a version's id by its number. Raises VersionNotFoundError."""
     named = str(version)
     if not named:
         found = config.active_version_id
@@ -181,90 +194,4 @@ def _version_id(context: ToolContext, config: PromptConfig, version: str | int) 
 
 
 def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text) if len(text) == _ID_CHARACTERS else None
-    except ValueError:
-        return None
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_prompt_configs",
-        scope=SCOPE,
-        title="Prompt configs",
-        description=(
-            "List managed prompts by name, each with its active version's number, how many versions it has and whether"
-            " a rollout is going on."
-        ),
-        arguments=ListConfigs,
-        run=_list_configs,
-    ),
-    Tool(
-        name="get_prompt_config",
-        scope=SCOPE,
-        title="Prompt config",
-        description="One managed prompt: description, active version, number of versions, whether a rollout goes on.",
-        arguments=OneConfig,
-        run=_get_config,
-    ),
-    Tool(
-        name="list_prompt_versions",
-        scope=SCOPE,
-        title="Prompt versions",
-        description=(
-            "The versions of a prompt config, the newest first, with prompt text, model, parameters, variables, commit"
-            " message and author."
-        ),
-        arguments=ListVersions,
-        run=_list_versions,
-    ),
-    Tool(
-        name="get_prompt_version",
-        scope=SCOPE,
-        title="Prompt version",
-        description=(
-            "One version of a prompt config with its whole text, and how often it was served and when last. Without a"
-            " version: the active one."
-        ),
-        arguments=OneVersion,
-        run=_get_version,
-    ),
-    Tool(
-        name="diff_prompt_versions",
-        scope=SCOPE,
-        title="Prompt diff",
-        description=(
-            "What changed from one version of a prompt config to another: lines of the prompt, variables, tools and"
-            " parameters."
-        ),
-        arguments=TwoVersions,
-        run=_diff_versions,
-    ),
-    Tool(
-        name="list_prompt_activations",
-        scope=SCOPE,
-        title="Prompt history",
-        description=(
-            "Which version of a prompt config became active when, by whom and why (created, activated, undone, or"
-            " rollout completed), the latest first."
-        ),
-        arguments=ListActivations,
-        run=_list_activations,
-    ),
-    Tool(
-        name="list_prompt_labels",
-        scope=SCOPE,
-        title="Prompt labels",
-        description="The labels of a prompt config by name, each with its version and whether it is protected.",
-        arguments=ListLabels,
-        run=_list_labels,
-    ),
-    Tool(
-        name="list_prompt_label_moves",
-        scope=SCOPE,
-        title="Prompt label history",
-        description="Which label of a prompt config was moved when, between which versions, by whom and why.",
-        arguments=ListLabelMoves,
-        run=_list_label_moves,
-    ),
-)
+    return as_uuid(text) if len(text) == _ID_CHARACTERS else None

@@ -1,5 +1,3 @@
-"""Tools about the request log: lists, search, and one request with its bodies."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -7,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.fields import ID_CHARACTERS, OfModel, OfOperation, OfProvider, OfSession, OfUser, RequestId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
@@ -30,6 +28,9 @@ _NAMES = (
     "error_code", "source", "operation", "prompt_config_id", "prompt_version", "rollout_id", "variant",
     "min_latency_ms", "max_latency_ms", "min_cost_usd", "max_cost_usd",
 )  # fmt: skip
+
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListRequests(PagedRangeArguments, kw_only=True, frozen=True):
@@ -96,7 +97,11 @@ class SearchRequests(RangeArguments, kw_only=True, frozen=True):
     session_id: OfSession = ""
 
 
-def _list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, Any]:
+@TOOLS.tool("Requests")
+def list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, Any]:
+    """List model requests, the newest first, narrowed by any of the filters. For failures give outcome=error, for slow
+    requests min_latency_ms, for expensive ones min_cost_usd. Each has outcome, error, model, tokens, cost, latency,
+    attempts and the beginning of prompt and completion."""
     values = {name: _plain(value) for name, value in chosen(arguments, _NAMES).items()}
     page = page_of(arguments)
     filters = RequestParameters(data={**values, **range_dates(context, arguments)}).to_filter()
@@ -107,14 +112,21 @@ def _plain(value: Any) -> str:
     return f"{value:.{_PLACES}f}" if isinstance(value, float) else str(value)
 
 
-def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
+@TOOLS.tool("Request")
+def get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
+    """One request in full: messages sent and answer received (long ones cut), error, attempts at providers, verdicts of
+    guardrails, and its scores."""
     found = requests.request(context.project_id, arguments.request_id)
     if arguments.include_bodies:
         return {**found}
     return {name: value for name, value in found.items() if name not in ("request", "response")}
 
 
-def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[str, Any]:
+@TOOLS.tool("Search")
+def search_requests(context: ToolContext, arguments: SearchRequests) -> dict[str, Any]:
+    """Find requests by text in prompts and completions, the newest first, with the text around the match. Use it to
+    find the session or user that said something: each result names both. What this agent asked itself is left out,
+    unless session_id is given."""
     dates = range_dates(context, arguments)
     values = {
         **chosen(arguments, ["query", "limit", "model", "operation", "user_id", "session_id"]),
@@ -130,47 +142,8 @@ def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[st
 
 
 def _without_own(found: SearchResults, *, named: bool) -> dict[str, Any]:
-    """Leaves out requests of the agent itself: a question about a word is in the log too, and newer than all others.
-    With `named` the search is within one session, and they stay."""
+    """Leaves out the agent's own requests: a question about a word is in the log too, and newer than all others.
+    `named` searches are within one session and keep them."""
     others = [result for result in found["results"] if named or result["source"] != _AGENT]
     left_out = len(found["results"]) - len(others)
     return {**found, "count": len(others), "left_out_asked_by_agent": left_out, "results": others}
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_requests",
-        scope=SCOPE,
-        title="Requests",
-        description=(
-            "List model requests, the newest first, narrowed by any of the filters. For failures give outcome=error,"
-            " for slow requests min_latency_ms, for expensive ones min_cost_usd. Each has outcome, error, model,"
-            " tokens, cost, latency, attempts and the beginning of prompt and completion."
-        ),
-        arguments=ListRequests,
-        run=_list_requests,
-    ),
-    Tool(
-        name="get_request",
-        scope=SCOPE,
-        title="Request",
-        description=(
-            "One request in full: messages sent and answer received (long ones cut), error, attempts at providers,"
-            " verdicts of guardrails, and its scores."
-        ),
-        arguments=OneRequest,
-        run=_get_request,
-    ),
-    Tool(
-        name="search_requests",
-        scope=SCOPE,
-        title="Search",
-        description=(
-            "Find requests by text in prompts and completions, the newest first, with the text around the match. Use it"
-            " to find the session or user that said something: each result names both. What this agent asked itself is"
-            " left out, unless session_id is given."
-        ),
-        arguments=SearchRequests,
-        run=_search_requests,
-    ),
-)

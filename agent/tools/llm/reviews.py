@@ -1,5 +1,3 @@
-"""Tools about review queues: requests that people score by hand, and how far they agree with judges."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
@@ -7,10 +5,12 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.base import Arguments, Toolbox, ToolContext
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, listed, page_of
 from analytics.presenters import reviews
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListReviewQueues(PageArguments, kw_only=True, frozen=True):
@@ -21,37 +21,17 @@ class OfQueue(Arguments, kw_only=True, frozen=True):
     queue_id: Annotated[UUID, Meta(description="Id of a review queue, as list_review_queues tells it.")]
 
 
-def _list_review_queues(context: ToolContext, arguments: ListReviewQueues) -> dict[str, Any]:
+@TOOLS.tool("Review queues")
+def list_review_queues(context: ToolContext, arguments: ListReviewQueues) -> dict[str, Any]:
+    """Queues of requests that people score by hand, the latest first: filter, or the evaluator whose due labels they
+    take, rubric, and how many items are done, skipped and open."""
     page = page_of(arguments)
     return listed(reviews.queues(context.project_id, page, state=arguments.state or ""), page)
 
 
-def _get_review_agreement(context: ToolContext, arguments: OfQueue) -> dict[str, Any]:
+@TOOLS.tool("Agreement of reviewers")
+def get_review_agreement(context: ToolContext, arguments: OfQueue) -> dict[str, Any]:
+    """How far the people of a review queue agree with each judge on the same requests: share of equal verdicts, Cohen's
+    kappa or correlation, each with its 95 percent interval and the number of requests; of due labels also how far two
+    people agree."""
     return {**reviews.agreement(context.project_id, arguments.queue_id)}
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_review_queues",
-        scope=SCOPE,
-        title="Review queues",
-        description=(
-            "Queues of requests that people score by hand, the latest first: filter, or the evaluator whose due labels"
-            " they take, rubric, and how many items are done, skipped and open."
-        ),
-        arguments=ListReviewQueues,
-        run=_list_review_queues,
-    ),
-    Tool(
-        name="get_review_agreement",
-        scope=SCOPE,
-        title="Agreement of reviewers",
-        description=(
-            "How far the people of a review queue agree with each judge on the same requests: share of equal verdicts,"
-            " Cohen's kappa or correlation, each with its 95 percent interval and the number of requests; of due labels"
-            " also how far two people agree."
-        ),
-        arguments=OfQueue,
-        run=_get_review_agreement,
-    ),
-)

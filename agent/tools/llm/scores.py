@@ -1,5 +1,3 @@
-"""Tools about scores of requests, feedback on sessions, and figures about both."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
@@ -7,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from agent.tools.base import Tool, ToolContext
+from agent.tools.base import Toolbox, ToolContext
 from agent.tools.fields import OfSession, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import (
@@ -25,8 +23,7 @@ from analytics.parameters.scores import ScoreMetricsParameters
 from analytics.presenters import scores
 from analytics.scores import selectors
 from analytics.scores.filters import ScoreFilter
-from analytics.wire.feedback import FeedbackSerializer
-from analytics.wire.scores import ScoreSerializer
+from analytics.wire.feedback import FeedbackSerializer, ScoreSerializer
 
 _NAMES = ("score_name", "score_type", "evaluator_type")
 
@@ -36,6 +33,9 @@ _Evaluator = Annotated[
     str,
     Meta(max_length=EVALUATOR_CHARACTERS, description="Only by this kind of evaluator: human, llm_judge, code, user."),
 ]
+
+
+TOOLS = Toolbox(SCOPE)
 
 
 class ListScores(PagedRangeArguments, kw_only=True, frozen=True):
@@ -68,15 +68,21 @@ class FeedbackMetrics(PagedRangeArguments, kw_only=True, frozen=True):
     ] = "none"
 
 
-def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
+@TOOLS.tool("Scores")
+def list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
+    """List evaluation scores, the latest first: name, value, type, reason and who gave them. Give request_id for those
+    of one request, session_id for those of a session."""
     values = {**chosen(arguments, (*_NAMES, "request_id")), **range_dates(context, arguments)}
     rows = filtered(ScoreFilter, values, selectors.list_scores(context.project_id))
     if arguments.session_id:
         rows = rows.filter(request_id__in=scores.session_request_ids(context.project_id, arguments.session_id))
-    return listed_rows(rows, ScoreSerializer, page_of(arguments))
+    return listed_rows(rows, ScoreSerializer, arguments)
 
 
-def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[str, Any]:
+@TOOLS.tool("Score metrics")
+def get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[str, Any]:
+    """Count, mean, minimum, maximum and distribution of each score in a range of time, by default the last 30 days;
+    with group_by also per model, prompt version, rollout arm or evaluator."""
     between = date_range(context, arguments)
     dates = {"start_date": between.start.isoformat(), "end_date": between.end.isoformat()}
     values = {**chosen(arguments, (*_NAMES, "group_by")), **dates}
@@ -85,79 +91,28 @@ def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[st
     return listed(scores.score_metrics(context.project_id, filters, group_by, page), page)
 
 
-def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
+@TOOLS.tool("Feedback on a session")
+def list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
+    """What people said about one session or, with request_id, about one of its answers: a score of 1 to 5, a text or
+    both; the latest first."""
     rows = selectors.list_feedback(context.project_id, arguments.session_id)
     if arguments.request_id is not None:
         rows = selectors.list_feedback_of_request(context.project_id, arguments.session_id, arguments.request_id)
-    return listed_rows(rows, FeedbackSerializer, page_of(arguments))
+    return listed_rows(rows, FeedbackSerializer, arguments)
 
 
-def _get_feedback_metrics(context: ToolContext, arguments: FeedbackMetrics) -> dict[str, Any]:
+@TOOLS.tool("Feedback metrics")
+def get_feedback_metrics(context: ToolContext, arguments: FeedbackMetrics) -> dict[str, Any]:
+    """Feedback on sessions per UTC day, the earliest first: how many, mean score, how often each score; with group_by
+    per model, prompt version or rollout arm, where it names a request. By default of the last 30 days."""
     between, page = date_range(context, arguments), page_of(arguments)
     found = scores.feedback_metrics(context.project_id, between.start, between.end, page, arguments.group_by)
     return listed(found, page)
 
 
-def _list_bad_ratings(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+@TOOLS.tool("Answers rated bad")
+def list_bad_ratings(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    """Of each prompt version's answered requests, how many were rated 1 or 2 within 24 hours; those younger than that
+    are counted apart. By default of the last 30 days."""
     between, page = date_range(context, arguments), page_of(arguments)
     return listed(scores.bad_rating_metrics(context.project_id, between.start, between.end, page), page)
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_scores",
-        scope=SCOPE,
-        title="Scores",
-        description=(
-            "List evaluation scores, the latest first: name, value, type, reason and who gave them. Give request_id for"
-            " those of one request, session_id for those of a session."
-        ),
-        arguments=ListScores,
-        run=_list_scores,
-    ),
-    Tool(
-        name="get_score_metrics",
-        scope=SCOPE,
-        title="Score metrics",
-        description=(
-            "Count, mean, minimum, maximum and distribution of each score in a range of time, by default the last 30"
-            " days; with group_by also per model, prompt version, rollout arm or evaluator."
-        ),
-        arguments=ScoreMetrics,
-        run=_get_score_metrics,
-    ),
-    Tool(
-        name="list_session_feedback",
-        scope=SCOPE,
-        title="Feedback on a session",
-        description=(
-            "What people said about one session or, with request_id, about one of its answers: a score of 1 to 5, a"
-            " text or both; the latest first."
-        ),
-        arguments=SessionFeedback,
-        run=_list_session_feedback,
-    ),
-    Tool(
-        name="get_feedback_metrics",
-        scope=SCOPE,
-        title="Feedback metrics",
-        description=(
-            "Feedback on sessions per UTC day, the earliest first: how many, mean score, how often each score; with"
-            " group_by per model, prompt version or rollout arm, where it names a request. By default of the last 30"
-            " days."
-        ),
-        arguments=FeedbackMetrics,
-        run=_get_feedback_metrics,
-    ),
-    Tool(
-        name="list_bad_ratings",
-        scope=SCOPE,
-        title="Answers rated bad",
-        description=(
-            "Of each prompt version's answered requests, how many were rated 1 or 2 within 24 hours; those younger"
-            " than that are counted apart. By default of the last 30 days."
-        ),
-        arguments=PagedRangeArguments,
-        run=_list_bad_ratings,
-    ),
-)

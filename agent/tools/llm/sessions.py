@@ -1,13 +1,11 @@
-"""Tools about sessions and the requests in them."""
-
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.tools.base import Arguments, Tool, ToolContext
-from agent.tools.fields import ID_CHARACTERS, OfOperation, OfUser, SessionId
+from agent.tools.base import Toolbox, ToolContext
+from agent.tools.fields import ID_CHARACTERS, OfOperation, OfUser, OneSession, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
@@ -18,6 +16,9 @@ from analytics.presenters import sessions
 _MAX_FEEDBACK = 10
 
 
+TOOLS = Toolbox(SCOPE)
+
+
 class ListSessions(PagedRangeArguments, kw_only=True, frozen=True):
     user_id: OfUser = ""
     operation: OfOperation = None
@@ -26,63 +27,31 @@ class ListSessions(PagedRangeArguments, kw_only=True, frozen=True):
     ] = ""
 
 
-class OneSession(Arguments, kw_only=True, frozen=True):
-    session_id: SessionId
-
-
 class SessionRequests(PageArguments, kw_only=True, frozen=True):
     session_id: SessionId
 
 
-def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
+@TOOLS.tool("Sessions")
+def list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
+    """List sessions (conversations of the project's own users with models, and those with this agent), the latest
+    active first, with number of requests, tokens, cost, errors and feedback of each. To find a session by what was said
+    in it, use search_requests."""
     values = {**chosen(arguments, ["user_id", "operation", "name_pattern"]), **range_dates(context, arguments)}
     page = page_of(arguments)
     return listed(sessions.sessions(context.project_id, SessionParameters(data=values).to_filter(), page), page)
 
 
-def _get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
+@TOOLS.tool("Session")
+def get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
+    """One session: tokens by kind, cost, errors, average latency, models and providers used, users, duration and the
+    latest feedback."""
     found = sessions.session(context.project_id, arguments.session_id)
     return {**found, "feedback": found["feedback"][:_MAX_FEEDBACK], "feedback_count": len(found["feedback"])}
 
 
-def _list_session_requests(context: ToolContext, arguments: SessionRequests) -> dict[str, Any]:
+@TOOLS.tool("Requests of a session")
+def list_session_requests(context: ToolContext, arguments: SessionRequests) -> dict[str, Any]:
+    """The requests of one session in the order they were made, with outcome, error, model, tokens, cost, latency and
+    the beginning of prompt and completion. get_request has the whole texts."""
     page = page_of(arguments)
     return listed(sessions.session_requests(context.project_id, arguments.session_id, page), page)
-
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="list_sessions",
-        scope=SCOPE,
-        title="Sessions",
-        description=(
-            "List sessions (conversations of the project's own users with models, and those with this agent), the"
-            " latest active first, with number of requests, tokens, cost, errors and feedback of each. To find a"
-            " session by what was said in it, use search_requests."
-        ),
-        arguments=ListSessions,
-        run=_list_sessions,
-    ),
-    Tool(
-        name="get_session",
-        scope=SCOPE,
-        title="Session",
-        description=(
-            "One session: tokens by kind, cost, errors, average latency, models and providers used, users, duration and"
-            " the latest feedback."
-        ),
-        arguments=OneSession,
-        run=_get_session,
-    ),
-    Tool(
-        name="list_session_requests",
-        scope=SCOPE,
-        title="Requests of a session",
-        description=(
-            "The requests of one session in the order they were made, with outcome, error, model, tokens, cost, latency"
-            " and the beginning of prompt and completion. get_request has the whole texts."
-        ),
-        arguments=SessionRequests,
-        run=_list_session_requests,
-    ),
-)

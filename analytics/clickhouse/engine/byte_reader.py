@@ -1,5 +1,3 @@
-"""Reads the native protocol's primitive values from memory or from a socket."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -9,14 +7,13 @@ _READ_SIZE = 1 << 18
 
 
 class PacketError(Exception):
-    """The peer sent bytes that the protocol does not allow. The connection cannot continue."""
+    pass
 
 
 class ByteReader:
-    """A growing buffer with a position. `receive(n)` returns at most n further bytes, b"" at the end of the stream.
+    """A growing buffer with a position. `receive(n)` returns at most n bytes, or b"" at the end of the stream.
 
-    Positions stay valid until `compact()`, so a caller can cut out the bytes that it has read; but not while they are
-    `passed_on`.
+    Positions stay valid until `compact()`, so that a caller can cut out what it has read, except within `passed_on`.
     """
 
     def __init__(self, data: bytes = b"", receive: Callable[[int], bytes] | None = None) -> None:
@@ -26,14 +23,13 @@ class ByteReader:
         self._write: Callable[[memoryview], object] | None = None
 
     def compact(self) -> None:
-        """Drops the bytes that have been read."""
         del self.buffer[: self.position]
         self.position = 0
 
     @contextmanager
     def passed_on(self, write: Callable[[memoryview], object]) -> Iterator[None]:
-        """Gives the bytes that are read from here on to `write`. They leave the buffer before more are received, so
-        that a column of any size takes no more memory than what is received at once."""
+        """Passes the bytes read in this context to `write`. They leave the buffer before more are received, so that a
+        column of any size takes only the memory of one receive."""
         self.compact()
         self._write = write
         try:
@@ -49,11 +45,9 @@ class ByteReader:
 
     @property
     def pending(self) -> int:
-        """Returns the bytes received and not yet read."""
         return len(self.buffer) - self.position
 
     def need(self, count: int) -> None:
-        """Fills the buffer to `count` unread bytes. Raises EOFError when the stream ends before."""
         missing = self.position + count - len(self.buffer)
         if missing > 0 and self._write is not None:
             self._pass_on(self._write)
@@ -100,7 +94,6 @@ class ByteReader:
         return int.from_bytes(self.take(8), "little")
 
     def string(self, limit: int = 1 << 20) -> str:
-        """Returns a length-prefixed UTF-8 string of at most `limit` bytes."""
         return self.raw_string(limit).decode("utf-8", "surrogateescape")
 
     def raw_string(self, limit: int = 1 << 20) -> bytes:
@@ -110,9 +103,7 @@ class ByteReader:
         return self.take(length)
 
     def skip_strings(self, count: int) -> None:
-        """Skips `count` length-prefixed strings: the hot loop of every block, which therefore works on local
-        variables.
-        """
+        """Skips length-prefixed strings. This is the hot loop of every block, so it works on local variables."""
         done = 0
         while done < count:
             done += self._skip_buffered_strings(count - done)
@@ -121,7 +112,6 @@ class ByteReader:
                 done += 1
 
     def _skip_buffered_strings(self, count: int) -> int:
-        """Skips as many of `count` strings as lie whole in the buffer, and returns their number."""
         buffer, position, end = self.buffer, self.position, len(self.buffer)
         for index in range(count):
             start = position

@@ -1,8 +1,7 @@
-"""The one module that uses chDB: opening the engine on a directory, and one connection per query and thread.
+"""The only module that uses chDB: it opens the engine on a directory, and one connection per query and thread.
 
-Query parameters and settings live on chDB's connection, and a connection shared by two threads answers one of them with
-the parameters of the other. So a connection is opened for each query, by the thread that runs it, and refuses any other
-thread; opening one costs 0.1 ms while the keeper holds the engine.
+Query parameters and settings live on chDB's connection: if two threads shared one, a query could run with the other's
+parameters. So each query opens its own, for its thread only. Opening takes 0.1 ms while the keeper holds the engine.
 """
 
 from __future__ import annotations
@@ -49,6 +48,10 @@ _SERVER_SETTINGS: dict[str, int | str] = {
     "mmap_cache_size": 128,
     "compiled_expression_cache_size": 16 * _MEBIBYTE,
     "max_threads": 2,
+    "asynchronous_metrics_update_period_s": 60,  # Nobody reads them.
+    # How often the memory that is counted is corrected by what the process has. The default, 50, was most of what an
+    # idle engine did; with 1000, six queries that need twice the limit together went beyond it by a third more.
+    "memory_worker_period_ms": 200,
 }
 
 
@@ -65,10 +68,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*\Z")
 
 
 class EmptyResults:
-    """The columns of queries by their text and settings, until a statement may have changed a table.
+    """Caches the columns of queries by text and settings, until a statement may have changed a table.
 
-    Other values of the parameters may change the scale or the time zone of a type, which matters to nobody who has no
-    value of it."""
+    Other parameter values may change a type's scale or time zone, which does not matter in a result without rows.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,8 +85,6 @@ class EmptyResults:
         settings: Mapping[str, str],
         describe: Callable[[], tuple[Column, ...]],
     ) -> tuple[Column, ...]:
-        """Returns the columns of a query, as `describe` gives them. `session` are the statements in whose session it is
-        asked."""
         key = (text, *session, *(part for setting in sorted(settings.items()) for part in setting))
         if sum(map(len, key)) > _MAX_CHARACTERS or _NAMES.search(text):
             return describe()
@@ -103,7 +104,7 @@ class EmptyResults:
         return columns
 
     def forget(self) -> None:
-        """Forgets all columns: a statement that is none to read has ended, and may have changed a table."""
+        """Call this after every statement that may have changed a table."""
         with self._lock:
             self._columns.clear()
             self._changes += 1
@@ -111,15 +112,13 @@ class EmptyResults:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a result in FORMAT Native, with the rows and bytes that the engine has read for it so far."""
-
     native: bytes
     read_rows: int
     read_bytes: int
 
 
 class ChdbConnection:
-    """The connection of one query, which belongs to the thread that opened it."""
+    """The connection of one query. Only the thread that opened it may use it."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -129,7 +128,7 @@ class ChdbConnection:
     def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Chunk:
         """Runs a statement to its end.
 
-        Raises EngineError for failures of views and constraints on the write side too.
+        Raises EngineError, also for failures of views and constraints on writes.
         """
         self._check_thread()
         try:
@@ -139,11 +138,10 @@ class ChdbConnection:
         return _chunk(result)
 
     def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
-        """Runs a statement as `execute` does, and yields its result as `stream` does, in one chunk."""
         yield self.execute(sql, parameters)
 
     def stream(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
-        """Yields a result piece by piece. A result that is not read to its end stops when the connection is closed."""
+        """Closing the connection stops a result that is not read to its end."""
         self._check_thread()
         try:
             result = self._unfinished = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
@@ -154,14 +152,10 @@ class ChdbConnection:
         self._unfinished = None
 
     def columns_of_select(self, sql: str, parameters: Mapping[str, str] | None = None) -> tuple[Column, ...]:
-        """Returns the names and types of a SELECT's columns.
-
-        chDB returns nothing at all, not even a header, for no rows.
-        """
+        """Needed because chDB returns no header for a result without rows."""
         return self._describe(f"({sql.rstrip().rstrip(';')}\n)", parameters)
 
     def columns_of_table(self, table: str) -> tuple[Column, ...]:
-        """Returns the columns that an INSERT without a column list fills."""
         return self._describe(f"TABLE {table}", None)
 
     def _describe(self, subject: str, parameters: Mapping[str, str] | None) -> tuple[Column, ...]:
@@ -186,7 +180,7 @@ class ChdbConnection:
 
 
 class ChdbEngine:
-    """The engine on one directory. A process has only one, because chDB refuses a second path in the same process."""
+    """The engine on one directory. A process has only one: chDB refuses a second path."""
 
     def __init__(self, directory: Path, *, backups: Path, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self._directory = directory
@@ -200,7 +194,6 @@ class ChdbEngine:
         self.version = (0, 0, 0)
 
     def open(self, database: str) -> None:
-        """Opens the directory, keeps it open, and creates `database`, the only one for clients, when it is absent."""
         forget_interrupted_inserts(self._directory)
         config = write_configuration(self._directory, database, self._backups)
         settings = {**self._settings, "config-file": quote(str(config))}
@@ -226,7 +219,6 @@ class ChdbEngine:
 
     @contextmanager
     def connection(self) -> Iterator[ChdbConnection]:
-        """Opens a new connection for the calling thread."""
         try:
             opened = self._connect()
         except Exception as error:  # chDB raises bare RuntimeErrors beside its own class.
@@ -235,11 +227,9 @@ class ChdbEngine:
             yield connection
 
     def new_tag(self) -> str:
-        """Returns a comment to put in front of a query, by which `kill` finds it."""
         return f"/*{TAG_PREFIX}{next(self._tags)}*/"
 
     def kill(self, tag: str) -> None:
-        """Asks the tagged query to stop; it ends with QUERY_WAS_CANCELLED."""
         with self.connection() as connection:
             connection.execute("KILL QUERY WHERE startsWith(query, {tag:String})", {"tag": tag})
 

@@ -1,5 +1,3 @@
-"""Gives back the pages of program code that only the start of a process needed."""
-
 from __future__ import annotations
 
 import ctypes
@@ -34,12 +32,11 @@ class _Mapping:
 
 
 def release_code_pages() -> None:
-    """Drops the pages of large libraries from this process, and does nothing where the system has no list of mappings.
+    """Drops the code pages of large libraries from this process, if the system has a list of mappings.
 
-    Loading chDB touches code all over its half gigabyte, and the kernel maps neighbours with each page, most of which
-    no statement uses again (docs/performance.md, "Memory"). What runs later is mapped anew, from the page cache while
-    the kernel keeps the file there. Pages that the loader or the process has written stay.
-    Source: madvise(2), proc_pid_smaps(5).
+    Loading chDB touches code all over its half gigabyte, and the kernel maps neighbours with each page; most are never
+    used again (docs/performance.md, "Memory"). Dropped pages are mapped again on use, from the page cache while the
+    kernel keeps the file there. Pages that were written to stay. Source: madvise(2), proc_pid_smaps(5).
     """
     madvise = getattr(ctypes.CDLL(None, use_errno=True), "madvise", None)
     if madvise is None or not _SMAPS.exists():

@@ -1,8 +1,8 @@
-"""Ends the engine when a merge on a full disk has left a part without content, so that the next one reads its sources.
+"""Ends the engine when a merge on a full disk has left a part without content, so that its sources survive.
 
-chDB 26.9 commits a merge although the disk refused all that it wrote: every file of the new part is empty, and queries
-fail. The parts that were merged are there for eight minutes more (`old_parts_lifetime`), unless the engine stops in
-order, which removes them. An engine that starts puts the broken part aside, and takes them instead.
+chDB 26.9 commits a merge even if the disk refused all its writes: every file of the new part is empty, and queries
+fail. The source parts stay for eight more minutes (`old_parts_lifetime`), but an orderly stop removes them. At the next
+start the engine sets the broken part aside and loads its sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _ROOM_BYTES, _PATIENCE_SECONDS = 16 << 20, 300.0
 
 
 def watch_for_empty_parts(directory: Path, stop: threading.Event) -> None:
-    """Ends the process when there are empty parts. Returns when `stop` is set."""
     tight_until, since = 0.0, 0.0
     while not stop.wait(_LOOK_SECONDS):
         now, free = time.monotonic(), shutil.disk_usage(directory).free
@@ -39,13 +38,12 @@ def watch_for_empty_parts(directory: Path, stop: threading.Event) -> None:
 
 
 def leave_if_parts_are_empty(directory: Path) -> None:
-    """Ends the process where an orderly stop would remove what empty parts were made of."""
+    """Exits at once if there are empty parts: an orderly stop would remove their sources."""
     if found := _empty_parts(directory):
         _leave(found)
 
 
 def _empty_parts(directory: Path) -> list[str]:
-    """Returns the committed parts whose list of their files is empty."""
     found = []
     for checksums in directory.glob("store/*/*/*_*_*_*/checksums.txt"):
         try:

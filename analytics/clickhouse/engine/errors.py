@@ -1,5 +1,3 @@
-"""Failures the engine reports to its client with ClickHouse's own codes."""
-
 from __future__ import annotations
 
 import re
@@ -11,7 +9,7 @@ _CODED = re.compile(r"Code: (\d+)\. (.*)\Z", re.DOTALL)
 
 
 class EngineError(Exception):
-    """A failure with a code of ClickHouse's `ErrorCodes.cpp`; the message is for the client."""
+    """A failure with a code of ClickHouse's `ErrorCodes.cpp`. The client sees the message."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -20,10 +18,7 @@ class EngineError(Exception):
 
     @classmethod
     def of_chdb(cls, error: Exception) -> EngineError:
-        """Returns the error for chDB's text, which has the code in it.
-
-        Such a text is "[Streaming query failed: ]Code: 60. DB::Exception: … (UNKNOWN_TABLE)".
-        """
+        """Reads the code from chDB's text: "[Streaming query failed: ]Code: 60. DB::Exception: … (UNKNOWN_TABLE)"."""
         match = _CODED.search(str(error))
         if match is None:
             return cls(UNKNOWN_EXCEPTION, f"DB::Exception: {error}")

@@ -1,5 +1,3 @@
-"""Collects the rows of an INSERT where chDB can read them: in anonymous memory, named through /proc."""
-
 from __future__ import annotations
 
 import os
@@ -10,9 +8,9 @@ from typing import IO
 
 
 class InsertData:
-    """The rows of an INSERT as blocks in FORMAT Native, one after the other; `size` is in bytes.
+    """The rows of an INSERT as consecutive blocks in FORMAT Native, in anonymous memory; `size` is in bytes.
 
-    `path` is readable by this process only while the data lives.
+    Only this process can read `path`, and only while the data lives.
     """
 
     def __init__(self, file: IO[bytes], path: str) -> None:
@@ -21,7 +19,6 @@ class InsertData:
         self.size = 0
 
     def write(self, native: bytes | memoryview) -> None:
-        """Appends a piece of a block."""
         self._file.write(native)
         self.size += len(native)
 
@@ -31,10 +28,8 @@ class InsertData:
 
 @contextmanager
 def insert_data() -> Iterator[InsertData]:
-    """Lends a place for the rows.
-
-    A file is used because chDB's own streaming insert loses errors of views and constraints; reading a file reports
-    them all.
+    """Uses a file because chDB's streaming insert loses errors of views and constraints; reading a file reports
+    them.
     """
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("insert", os.MFD_CLOEXEC), "wb") as file:

@@ -1,10 +1,9 @@
-"""Takes back the tokens of parts that a killed engine did not store.
+"""Removes the deduplication tokens of parts that a killed engine did not store.
 
-A MergeTree table writes the token of a part to its deduplication log first, and renames the part into place some
-microseconds later. A process that is killed between the two leaves a token without its part, so that the table would
-take the batch for stored when it is sent again, and its rows would be missing. Replicated tables, which write both in
-one transaction, do not have this gap.
-(`MergeTreeSink::finishDelayedChunk` and `MergeTreeDeduplicationLog` in the sources of ClickHouse.)
+A MergeTree table writes a part's token to its deduplication log first, and renames the part into place microseconds
+later. A process killed in between leaves a token without its part: the retried batch would count as a duplicate, and
+its rows would be lost. Replicated tables write both in one transaction. Source: `MergeTreeSink::finishDelayedChunk` and
+`MergeTreeDeduplicationLog` in ClickHouse.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ _PART = re.compile(r"[^_]+_\d+_(\d+)_\d+(_\d+)?\Z")
 
 
 def forget_interrupted_inserts(directory: Path) -> None:
-    """Drops, in the deduplication logs below the engine's directory, every token whose part is newer than all parts
-    that its table has. No engine may have the directory open."""
+    """Drops every token whose part is newer than all parts of its table. No engine may have the directory open."""
     for folder in directory.glob("store/*/*/deduplication_logs"):
         logs = sorted((int(found[1]), path) for path in folder.iterdir() if (found := _LOG.match(path.name)))
         stored = max((_last_block(path.name) for path in folder.parent.iterdir()), default=0)
@@ -40,8 +38,6 @@ def forget_interrupted_inserts(directory: Path) -> None:
 
 
 def _newer_than(stored: int, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields the parts beyond the block `stored` with their tokens, unless these were dropped again. Takes the lines of
-    the logs from the last to the first: numbers of blocks rise, so that few are read."""
     gone = set()
     for line in lines:
         if not (found := _LINE.match(line)):
@@ -56,6 +52,5 @@ def _newer_than(stored: int, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _last_block(part: str) -> int:
-    """Returns the number of a part's last block, 0 for another name."""
     found = _PART.match(part)
     return int(found[1]) if found else 0

@@ -1,5 +1,3 @@
-"""The lock that lets only one engine open a data directory."""
-
 from __future__ import annotations
 
 import fcntl
@@ -17,9 +15,9 @@ class DirectoryLockedError(Exception):
 
 @contextmanager
 def directory_lock(directory: Path) -> Iterator[None]:
-    """Locks `directory` for this process; the kernel releases the lock however the process ends.
+    """The kernel releases the lock however the process ends.
 
-    chDB has a lock of its own, but reports it as "Error initializing EmbeddedServer" without a reason.
+    chDB has its own lock, but reports it as "Error initializing EmbeddedServer" without a reason.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if directory.stat().st_uid == os.geteuid():

@@ -1,6 +1,6 @@
-"""Blocks between chDB's FORMAT Native and the wire: the wire adds block information and one flag byte per column.
+"""Converts blocks between chDB's FORMAT Native and the wire, which adds block information and a flag byte per column.
 
-Neither direction decodes a value; bytes are cut at the column borders and joined again.
+Neither direction decodes a value: bytes are cut at the column borders and joined again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def encode_string(text: str) -> bytes:
 
 
 def header_block(columns: Sequence[Column]) -> bytes:
-    """Returns a wire block that names columns and has no rows."""
     parts = [BLOCK_INFO, encode_varint(len(columns)), b"\x00"]
     for column in columns:
         parts += (encode_string(column.name), encode_string(column.type), _ORDINARY_SERIALIZATION)
@@ -49,15 +48,12 @@ def header_block(columns: Sequence[Column]) -> bytes:
 
 @dataclass(frozen=True)
 class Block:
-    """One block, with its bytes in the form that the receiver reads."""
-
     columns: tuple[Column, ...]
     rows: int
     encoded: bytes
 
 
 def blocks_of_result(native: bytes) -> Iterator[Block]:
-    """Yields the blocks of a chDB result in FORMAT Native, encoded for the wire."""
     reader = ByteReader(native)
     while reader.pending:
         yield _next_block(reader)
@@ -79,10 +75,6 @@ def _next_block(reader: ByteReader) -> Block:
 
 
 def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
-    """Returns the next block of a client in FORMAT Native.
-
-    Raises PacketError for one malformed or above `limit` bytes.
-    """
     native = bytearray()
     columns, rows = copy_wire_block(reader, native.extend, limit=limit)
     return Block(columns, rows, bytes(native))
@@ -91,10 +83,10 @@ def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
 def copy_wire_block(
     reader: ByteReader, write: Callable[[memoryview], object], *, limit: int
 ) -> tuple[tuple[Column, ...], int]:
-    """Writes the next block of a client in FORMAT Native, piece by piece as it is received; nothing of a block without
-    rows. Returns its columns and its number of rows.
+    """Streams the client's next block to `write` in FORMAT Native; a block without rows writes nothing. Returns its
+    columns and its number of rows.
 
-    Raises PacketError for one malformed or above `limit` bytes, of which a part may have been written.
+    Raises PacketError for a malformed block or one above `limit` bytes, perhaps after writing a part of it.
     """
     _skip_block_info(reader)
     column_count, rows = reader.varint(), reader.varint()
@@ -115,8 +107,6 @@ def copy_wire_block(
 
 
 class _Limited:
-    """Writes up to `limit` bytes, and raises PacketError for more."""
-
     def __init__(self, write: Callable[[memoryview], object], limit: int) -> None:
         self._write = write
         self._limit = limit
@@ -130,7 +120,7 @@ class _Limited:
 
 
 def _drop(piece: memoryview) -> None:
-    """Takes the names of a block's columns when it has no rows."""
+    """Takes the column names of a block without rows, which are not written."""
 
 
 def _column_data(reader: ByteReader, column: Column, rows: int) -> bytearray:

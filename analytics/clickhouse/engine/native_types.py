@@ -1,8 +1,8 @@
 """Finds where a column of ClickHouse's Native format ends, without decoding its values.
 
-chDB writes and reads Native without the byte per column that the protocol has since revision 54454, so every block is
-taken apart at its column borders. Layouts: https://clickhouse.com/docs/interfaces/formats/Native and the
-`Serialization*` classes of ClickHouse. Every column starts with the state prefixes of its whole type, then its data.
+The protocol has a byte per column since revision 54454 that chDB's Native lacks, so every block is split at its column
+borders. Every column starts with the state prefixes of its whole type, then its data. Layouts:
+https://clickhouse.com/docs/interfaces/formats/Native and the `Serialization*` classes of ClickHouse.
 """
 
 from __future__ import annotations
@@ -37,12 +37,10 @@ _HAS_ADDITIONAL_KEYS = 1 << 9
 
 
 class UnsupportedTypeError(Exception):
-    """A type whose Native layout this engine does not know."""
+    pass
 
 
 class Layout(Protocol):
-    """The layout of one type in a block."""
-
     def skip_prefix(self, reader: ByteReader) -> None: ...
 
     def skip_data(self, reader: ByteReader, rows: int) -> None: ...
@@ -50,7 +48,7 @@ class Layout(Protocol):
 
 class _NoPrefix:
     def skip_prefix(self, reader: ByteReader) -> None:
-        """Skips the state prefix of the type, which plain types do not have."""
+        """Does nothing: plain types have no state prefix."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Tuple:
 
 @dataclass(frozen=True)
 class LowCardinality:
-    """The layout of a dictionary and the indexes into it, in portions. A column without rows has no dictionary."""
+    """A dictionary and the indexes into it, in portions. A column without rows has no dictionary."""
 
     dictionary: Layout
 
@@ -130,7 +128,6 @@ class LowCardinality:
 
 @lru_cache(maxsize=4096)
 def layout_of(type_name: str) -> Layout:
-    """Returns the layout of a ClickHouse type, by its name. Raises UnsupportedTypeError."""
     match = _HEAD.match(type_name)
     if match is None:
         raise UnsupportedTypeError(type_name)
@@ -185,8 +182,7 @@ def _decimal_width(precision: int) -> int:
 
 
 def split_arguments(text: str) -> list[str]:
-    """Returns the parts between the commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two
-    parts."""
+    """Splits at commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two parts."""
     parts: list[str] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):

@@ -1,7 +1,7 @@
 """Packets of ClickHouse's native TCP protocol at revision 54468, the highest that `clickhouse-driver` 0.2.11 speaks.
 
-Source: https://clickhouse.com/docs/native-protocol and `src/Core/ProtocolDefines.h`. Peers negotiate the lower of both
-revisions; one revision keeps the reading free of branches.
+Source: https://clickhouse.com/docs/native-protocol and `src/Core/ProtocolDefines.h`. Peers negotiate the lower of their
+revisions; supporting only one keeps the reading free of branches.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as the client sent it. `parameters` are still quoted and escaped as on the wire."""
+    """`parameters` are still quoted and escaped as on the wire."""
 
     query_id: str
     text: str
@@ -174,7 +174,6 @@ def profile_info(*, rows: int, blocks: int, size: int) -> bytes:
 
 
 def table_columns(columns: tuple[Column, ...]) -> bytes:
-    """Returns the columns that an INSERT may name, in the text form of `ColumnsDescription`."""
     lines = "".join(f"{quote_identifier(column.name)} {column.type}\n" for column in columns)
     description = f"columns format version: 1\n{len(columns)} columns:\n{lines}"
     return encode_varint(ServerPacket.TABLE_COLUMNS) + encode_string("") + encode_string(description)

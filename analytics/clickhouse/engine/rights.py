@@ -1,7 +1,7 @@
 """The rights of the engine's one user: chDB's own grants on one database.
 
-chDB connects as the user `default`, whom its configuration file may bind like any other user of ClickHouse. Without a
-grant on a source nothing reads a file, opens a connection to another host or writes outside the tables.
+chDB connects as the user `default`, whom its configuration file may restrict like any other ClickHouse user. Without a
+grant on a source, a query cannot read a file, connect to another host or write outside the tables.
 https://clickhouse.com/docs/operations/settings/settings-users#grants
 """
 
@@ -35,6 +35,7 @@ _FIXED_SETTINGS = (
     "input_format_record_errors_file_path", "rename_files_after_processing", "url_base",
 )  # fmt: skip
 _INDEX_BYTES = "text_index_max_memory_usage_before_flush"
+_IDLE = "background_processing_pool_thread_sleep_seconds_if_nothing_to_do"
 _NOWHERE = (
     "user_files_path", "user_scripts_path", "format_schema_path", "dictionaries_lib_path",
     "dynamic_user_defined_executable_functions_path",
@@ -42,8 +43,6 @@ _NOWHERE = (
 
 
 def write_configuration(directory: Path, database: str, backups: Path) -> Path:
-    """Writes the two configuration files for the engine on `directory`, which writes backups to the folder `backups`;
-    returns the one to start chDB with."""
     backups.mkdir(mode=0o700, parents=True, exist_ok=True)
     users, config = directory / _USERS_NAME, directory / _CONFIG_NAME
     _write(users, _users(database))
@@ -57,7 +56,9 @@ def write_configuration(directory: Path, database: str, backups: Path) -> Path:
         f"<storage_configuration>{disk}</storage_configuration>"
         "<backups><allowed_disk>backups</allowed_disk></backups>"
         # The default is 1 GB for the index of one part, which with all else would be more than the engine may use.
-        f"<merge_tree><{_INDEX_BYTES}>{256 << 20}</{_INDEX_BYTES}></merge_tree></clickhouse>\n",
+        f"<merge_tree><{_INDEX_BYTES}>{256 << 20}</{_INDEX_BYTES}></merge_tree>"
+        # A new part makes its table look for merges at once. After that it looks in ever longer pauses, from 0.1 s on.
+        f"<{_IDLE}>5</{_IDLE}></clickhouse>\n",
     )
     return config
 

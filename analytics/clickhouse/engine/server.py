@@ -1,5 +1,3 @@
-"""Runs the engine: opens the directory, listens, serves each client in a thread, and stops in order."""
-
 from __future__ import annotations
 
 import logging
@@ -36,10 +34,7 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The options of the engine's server, whose backups go to the folder `backups`.
-
-    `port` 0 takes a free port. The files are written as soon as the engine serves, and removed when it stops.
-    """
+    """`port` 0 takes a free port. The files are written once the engine serves, and removed when it stops."""
 
     directory: Path
     backups: Path
@@ -51,8 +46,6 @@ class ServerOptions:
 
 
 class EngineServer:
-    """Serves one directory until SIGTERM or SIGINT. `serve` must run in the main thread."""
-
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
         self._stop = threading.Event()
@@ -65,8 +58,10 @@ class EngineServer:
         self._watcher = Watcher(self._engine)
 
     def serve(self) -> None:
-        """Serves the clients until SIGTERM or SIGINT. Raises DirectoryLockedError when another engine has the
-        directory, OSError when the port is taken."""
+        """Serves until SIGTERM or SIGINT; must run in the main thread.
+
+        Raises DirectoryLockedError when another engine has the directory, OSError when the port is taken.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         _raise_file_limit()
@@ -82,8 +77,7 @@ class EngineServer:
                 self._run(listener)
 
     def _keep_temporary_files(self) -> None:
-        """Gives chDB's temporary files a folder beside the tables: `/tmp` may be read-only, and a killed engine leaves
-        them behind."""
+        """Beside the tables, because `/tmp` may be read-only and a killed engine leaves its temporary files."""
         folder = self._options.directory.absolute() / _TEMPORARY
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -155,7 +149,7 @@ class EngineServer:
             self._strangers.discard(client)
 
     def _stop_clients(self) -> None:
-        """Closes every client's sending side: the watcher then kills its query, and its session ends."""
+        """Closes the sending side only: the watcher then kills the client's query, and its session ends."""
         deadline = time.monotonic() + _STOP_SECONDS
         with self._clients_lock:
             clients = list(self._clients.items())
@@ -186,7 +180,7 @@ class EngineServer:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that readers see the old text or the new one, and only this user: it may carry the password."""
+    """Readers see the old text or the new one. Only this user can read it: it may hold the password."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)  # A killed process with this number may have left the file, with any mode.

@@ -1,5 +1,3 @@
-"""The session of one client: reads its packets and writes the answers, in a thread of its own."""
-
 from __future__ import annotations
 
 import hmac
@@ -45,7 +43,7 @@ _HELLO_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Access:
-    """The user and password that may connect, and the database they may use beside scratch databases of its name."""
+    """The one user that may connect, and its database. Scratch databases whose names begin with it are allowed too."""
 
     user: str
     password: str
@@ -60,8 +58,6 @@ class Access:
 
 
 class Session:
-    """The session of one client. `run` serves the client until it leaves, and closes the socket."""
-
     def __init__(
         self,
         client: socket.socket,
@@ -71,7 +67,6 @@ class Session:
         access: Access,
         on_welcome: Callable[[], None],
     ) -> None:
-        """Takes the client's socket. `on_welcome` is called once the client has shown the password."""
         self._client = client
         self._on_welcome = on_welcome
         self._engine = engine
@@ -100,7 +95,6 @@ class Session:
             self._client.close()
 
     def _greet(self) -> bool:
-        """Answers the client's hello. Returns False when the client is refused."""
         if self._reader.varint() != ClientPacket.HELLO:
             raise PacketError("the first packet is not a hello")
         hello = protocol.read_hello(self._reader)
@@ -120,13 +114,11 @@ class Session:
         return True
 
     def _admits(self, user: str, password: str) -> bool:
-        """Compares user and password in a time that does not depend on how much of them is right."""
         given = (user.encode("utf-8", "surrogateescape"), password.encode("utf-8", "surrogateescape"))
         known = hmac.compare_digest(given[0], self._access.user.encode())
         return hmac.compare_digest(given[1], self._access.password.encode()) and known
 
     def _serve_packet(self) -> bool:
-        """Serves one packet. Returns False when the client has to connect anew."""
         match self._reader.varint():
             case ClientPacket.PING:
                 self._send(protocol.pong())
@@ -139,7 +131,7 @@ class Session:
         return True
 
     def _serve_query(self, query: Query) -> bool:
-        """Runs a query and answers it. Returns False after an error amid a client's data, which cannot be resumed."""
+        """Returns False after an error amid a client's data: the connection cannot resume then."""
         if query.compressed:
             raise PacketError("compression is not supported on a loopback connection")
         tables = self._receive_external_tables()
@@ -166,7 +158,6 @@ class Session:
         return target is None
 
     def _receive_external_tables(self) -> list[tuple[str, Block]]:
-        """Reads the tables that came with the query, by name. An unnamed block without columns ends them."""
         tables: list[tuple[str, Block]] = []
         room = _MAX_INSERT_BYTES
         while True:
@@ -183,7 +174,6 @@ class Session:
         return name, block
 
     def _receive_rows(self, data: InsertData) -> int | None:
-        """Appends the next block to `data` and returns its number of rows, or None for the block that ends them."""
         self._receive_block_name()
         columns, rows = copy_wire_block(self._reader, data.write, limit=_MAX_INSERT_BYTES - data.size)
         self._reader.compact()
@@ -210,8 +200,6 @@ class Session:
             connection.execute(statement.set_statement(query.settings))
 
     def _answer(self, connection: ChdbConnection, query: Query, *, has_tables: bool) -> None:
-        """Runs a statement that brings no rows of its own, and sends its result. `has_tables` tells if it brings
-        tables."""
         parameters = {name: statement.parameter_text(value) for name, value in query.parameters.items()}
         if statement.is_read(query.text):
             statement.check_output(query.text)
@@ -234,12 +222,10 @@ class Session:
         self._send(protocol.end_of_stream())
 
     def _columns(self, query: Query, describe: Callable[[], tuple[Column, ...]]) -> tuple[Column, ...]:
-        """Returns the columns of a query whose result has no rows."""
         session = (self._database, *self._sticky)
         return self._engine.empty_results.columns(query.text, session, query.settings, describe)
 
     def _send_result(self, chunks: Iterator[Chunk]) -> bool:
-        """Sends a result's blocks and its figures. Returns False for a result without any block."""
         started = time.monotonic_ns()
         rows = blocks = size = 0
         chunk = None
@@ -271,7 +257,6 @@ class Session:
 
     @contextmanager
     def _running(self) -> Iterator[RunningQuery]:
-        """Watches the client while a query runs, so that a hang-up stops the query."""
         query = RunningQuery(self._client, self._engine.new_tag())
         self._watcher.watch(query)
         try:

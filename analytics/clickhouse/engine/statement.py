@@ -1,5 +1,3 @@
-"""Finds out the kind of a client's statement, and translates its settings and parameters to chDB's."""
-
 from __future__ import annotations
 
 import re
@@ -35,7 +33,7 @@ _STICKY = frozenset({"USE", "SET"})
 
 @dataclass(frozen=True)
 class InsertTarget:
-    """An INSERT whose rows follow as data blocks. `columns` is empty when the statement names none."""
+    """An INSERT whose rows follow as data blocks. `columns` is empty if the statement names none."""
 
     table: str
     columns: tuple[str, ...]
@@ -48,7 +46,6 @@ def first_word(text: str) -> str:
 
 
 def is_read(text: str) -> bool:
-    """Tells if the statement only reads."""
     return first_word(text) in _READS
 
 
@@ -57,13 +54,12 @@ def is_select(text: str) -> bool:
 
 
 def is_sticky(text: str) -> bool:
-    """Tells if the statement changes the session, so that later queries of this client must repeat it."""
+    """A sticky statement changes the session, so this client's later queries must repeat it."""
     return first_word(text) in _STICKY
 
 
 def check_output(text: str) -> None:
-    """Checks a statement. Raises EngineError for one whose output this engine cannot send: FORMAT, INTO OUTFILE, WITH
-    TOTALS."""
+    """Raises EngineError for output that this engine cannot send: FORMAT, INTO OUTFILE, WITH TOTALS."""
     if _FOREIGN_OUTPUT.search(text):
         raise EngineError(_NOT_IMPLEMENTED, "FORMAT and INTO OUTFILE are not for the native protocol")
     if re.search(r"\bWITH\s+TOTALS\b", text, re.IGNORECASE):
@@ -71,7 +67,6 @@ def check_output(text: str) -> None:
 
 
 def insert_target(text: str) -> InsertTarget | None:
-    """Returns the target of an INSERT whose data follows, and None for any other statement."""
     match = _INSERT.match(text)
     if match is None:
         return None
@@ -91,7 +86,6 @@ def _unquote_identifier(identifier: str) -> str:
 
 
 def set_statement(settings: Mapping[str, str]) -> str:
-    """Returns one SET statement for all settings of a query."""
     for name in settings:
         if not _SETTING_NAME.match(name):
             raise EngineError(_BAD_ARGUMENTS, f"{name!r} is not the name of a setting")
@@ -103,9 +97,9 @@ def quote_string(text: str) -> str:
 
 
 def parameter_text(wire: str) -> str:
-    """Returns a parameter as chDB reads it: the wire's quotes and one level of escapes removed, the inner level kept.
+    """Returns a parameter as chDB reads it.
 
-    The client escapes twice, once for the quotes and once for the value's text form, which chDB undoes itself.
+    The client escapes twice: for the quotes, which this removes, and for the value's text form, which chDB undoes.
     """
     if len(wire) < 2 or not (wire[0] == wire[-1] == "'"):
         return wire

@@ -1,8 +1,8 @@
-"""Refuses statements, by their text, that chDB would let its user run without a grant.
+"""Refuses statements, by their text, that chDB would run without asking for a grant.
 
-The function `file`, the functions and tables that run programs, INFILE and OUTFILE ask for no grant. The text is not
-parsed, so that nothing can be hidden by being read in two ways: a name is refused wherever it stands, in a comment or
-in a literal too. Values come as parameters, so that no statement of this product has a reason to hold one.
+The function `file`, the functions and tables that run programs, INFILE and OUTFILE need no grant. Parsing could be
+tricked by text that reads two ways, so a name is refused anywhere, even in a comment or a literal. Statements of this
+product never hold one: their values are parameters.
 """
 
 from __future__ import annotations
@@ -56,18 +56,12 @@ _BACKUP = re.compile(
 
 
 class StatementRights:
-    """The names that no statement may hold.
-
-    `table_functions` are all of the engine's, of which the harmless are allowed.
-    """
-
     def __init__(self, table_functions: Iterable[str]) -> None:
         refused = {name.lower() for name in table_functions} - HARMLESS_TABLE_FUNCTIONS
         names = "|".join(sorted(map(re.escape, refused | {"disk"}), key=len, reverse=True))
         self._call = re.compile(rf"{_START}(?P<name>{names}){_GAP}(?:\(|{_COMMENT})", re.IGNORECASE | re.ASCII)
 
     def check(self, text: str) -> None:
-        """Checks a statement. Raises EngineError when it holds a forbidden name."""
         if _BACKUP.fullmatch(text):
             return
         if found := _ANYWHERE.search(text) or self._call.search(text):

@@ -1,5 +1,3 @@
-"""Watches the sockets of clients whose query is running: a hang-up or a cancel packet kills the query."""
-
 from __future__ import annotations
 
 import logging
@@ -19,7 +17,7 @@ _REPEAT_SECONDS = 0.1
 
 @dataclass(eq=False)
 class RunningQuery:
-    """A query that runs. `cancelled` is set when its client has asked for the end and waits for the answer."""
+    """`cancelled` is set when the client asked to cancel and waits for the answer."""
 
     client: socket.socket
     tag: str
@@ -27,8 +25,9 @@ class RunningQuery:
 
 
 class Watcher(threading.Thread):
-    """The one thread that watches the sockets of all clients, since session threads are inside chDB while their query
-    runs.
+    """One thread watches all clients' sockets: a hang-up or a cancel packet kills the query.
+
+    Session threads cannot: they are inside chDB while their query runs.
     """
 
     def __init__(self, engine: ChdbEngine) -> None:
@@ -48,7 +47,7 @@ class Watcher(threading.Thread):
             self._watched.add(query)
 
     def forget(self, query: RunningQuery) -> None:
-        """Stops watching a query that has ended. It is called before the client's socket is closed."""
+        """Must be called before the client's socket is closed."""
         with self._lock:
             self._doomed.discard(query)
             self._unwatch(query)
@@ -87,7 +86,7 @@ class Watcher(threading.Thread):
                 self._doomed.add(query)
 
     def _unwatch(self, query: RunningQuery) -> bool:
-        """Stops watching a query; returns False when it was not watched. The caller holds the lock."""
+        """Returns False if the query was not watched. The caller holds the lock."""
         if query not in self._watched:
             return False
         self._watched.remove(query)

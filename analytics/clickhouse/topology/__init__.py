@@ -1,5 +1,5 @@
-"""How many servers keep the analytics store, and what that makes of a statement.
+"""Adapts the schema, its migrations and the queries, all written for one server, to stores of several servers.
 
-The schema, its migrations and the queries are written for one server. `mode` says which servers there are, `ddl` turns
-a definition into that of the mode, and `routing` says where a statement is asked, and after what.
+`mode` says which servers there are, `ddl` turns a definition into that of the mode, and `routing` says where a
+statement runs, and after what.
 """

@@ -1,6 +1,6 @@
-"""Asks whether the servers are those of the mode, before anything is stored on them.
+"""Checks that the servers match the mode, before anything is stored on them.
 
-Two servers behind one address, without a mode, would each hold a share of the rows, and nothing else would notice.
+Without a mode, two servers behind one address would each get a share of the rows, and nothing else would notice.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ _ENGINES = {
 
 
 def require_fit() -> None:
-    """Raises ImproperlyConfigured with the first thing that keeps the servers from being those of the mode, and
-    AnalyticsUnavailableError."""
     for fault in find_faults():
         raise ImproperlyConfigured(fault)
 
 
 def find_faults() -> Iterator[str]:
-    """Yields what no wait heals, each as a sentence with a way out. The embedded engine has none, nor has a store
-    without its database. Raises AnalyticsUnavailableError."""
+    """Yields faults that the operator must mend, each with the way to do so. Skips the embedded engine and a missing
+    database.
+
+    Raises AnalyticsUnavailableError.
+    """
     if settings.CLICKHOUSE_URL is None:
         return
     if mode().is_single:
@@ -81,8 +82,8 @@ def find_faults() -> Iterator[str]:
 
 
 def find_differences() -> Iterator[str]:
-    """Yields the first column that some servers have and others do not, as they may for a moment while another host
-    migrates them. Raises AnalyticsUnavailableError."""
+    """Yields the first column that only some servers have, as may be so briefly while another host migrates them.
+    Raises AnalyticsUnavailableError."""
     if mode().is_single:
         return
     asked = {"one": mode().system("one", database()), "columns": mode().system("columns", database())}
@@ -93,7 +94,7 @@ def find_differences() -> Iterator[str]:
 
 @contextmanager
 def _connected() -> Iterator[Client]:
-    """Lends a connection of its own: which server it reaches is what is asked here."""
+    """Opens a new connection, because the check is about which server it reaches."""
     client = new_client(resolve_url(), _SECONDS)
     try:
         yield client
@@ -116,7 +117,6 @@ def _several_servers() -> Iterator[str]:
 
 
 def _identity() -> str:
-    """Returns what tells the server of a new connection from others."""
     try:
         with _connected() as client:
             return repr(client.execute(_IDENTITY))

@@ -1,8 +1,8 @@
-"""Turns a definition that is written for one server into those of the mode.
+"""Turns a definition written for one server into those of the mode.
 
-A table of the MergeTree family becomes a replicated one, so that no table is on one server alone: a table in memory,
-too. In a cluster each definition is sent ON CLUSTER, and each table has a twin in the database of all shards, a
-Distributed table of the same name, which is made anew whenever its table changes.
+A MergeTree table becomes a replicated one, and so does a table in memory: no table is on one server alone. In a cluster
+each definition is sent ON CLUSTER, and each table has a twin in the database of all shards, a Distributed table of the
+same name, which is recreated whenever its table changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MARK = r"\s*(?:/\*.*?\*/\s*)*"
 _NAME = r"`?(?P<name>[\w{}]+(?:\.\w+)?)`?"
 # What precedes the name of the table or view that a statement defines or changes.
 _VERB = (
-    r"CREATE (?:OR REPLACE )?TABLE(?: IF NOT EXISTS)?|CREATE MATERIALIZED VIEW(?: IF NOT EXISTS)?"
+    r"CREATE (?:OR REPLACE )?TABLE(?: IF NOT EXISTS)?|CREATE (?:MATERIALIZED )?VIEW(?: IF NOT EXISTS)?"
     r"|CREATE DATABASE(?: IF NOT EXISTS)?|DROP DATABASE(?: IF EXISTS)?|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
     r"|ALTER TABLE|OPTIMIZE TABLE|TRUNCATE TABLE(?: IF EXISTS)?|DELETE FROM"
 )
@@ -35,16 +35,16 @@ _COLUMNS = re.compile(r"\b(?:ADD|DROP|MODIFY|RENAME) COLUMN\b")
 # Tables in which a migrator says that it is at work: nobody reads or inserts rows there.
 _LEASE = "migration_lease_"
 # These tables belong to no project; their rows are in the first shard.
-_OF_NO_PROJECT = ("schema_migrations", "traffic_texts_")
+_OF_NO_PROJECT = ("schema_migrations", "traffic_texts_", "figures_windows")
 
 
 def is_definition(sql: str) -> bool:
-    """Returns whether a statement defines tables or changes what they hold everywhere, as DELETE and OPTIMIZE do."""
+    """DELETE and OPTIMIZE count too: they change what all servers hold."""
     return bool(_OF_ONE.match(sql) or _OF_TWO.match(sql))
 
 
 def definitions(sql: str, mode: Mode, database: str) -> list[str]:
-    """Returns the definitions to run, one after the other, in place of `sql`; each can be run again if `sql` can."""
+    """Returns the definitions to run in place of `sql`, in order. They are idempotent if `sql` is."""
     if mode.is_single:
         return [sql]
     replicated = _replicate(sql, with_path=mode.kind is Kind.CLUSTER)
@@ -54,9 +54,9 @@ def definitions(sql: str, mode: Mode, database: str) -> list[str]:
 
 
 def _replicate(sql: str, *, with_path: bool) -> str:
-    """Makes the table's engine a replicated one, which keeps tokens as long as the engine of one server would.
+    """The replicated table keeps as many insert tokens as the single server's would.
 
-    Without a path, the database's own default is the same: it has the table's UUID, too.
+    Without a path, the database's default is the same: it has the table's UUID, too.
     https://clickhouse.com/docs/engines/table-engines/mergetree-family/replication
     """
 
@@ -87,7 +87,6 @@ def _on_cluster(sql: str, cluster: str) -> str:
 
 
 def _twins(sql: str, cluster: str, database: str) -> list[str]:
-    """Returns what follows a definition in the database of all shards."""
     all_shards = f"{database}{ALL_SHARDS}"
     if exchanged := _OF_TWO.match(sql):
         is_exchange = exchanged["verb"].startswith("EXCHANGE")
@@ -105,8 +104,7 @@ def _twins(sql: str, cluster: str, database: str) -> list[str]:
 
 
 def _twin(table: str, cluster: str, database: str) -> str:
-    """Returns the definition of the table of all shards. Rows of a project are in one shard, so that rows of which a
-    table keeps one (ReplacingMergeTree) meet there.
+    """Keeps all rows of a project in one shard, so that a ReplacingMergeTree can merge them.
 
     https://clickhouse.com/docs/engines/table-engines/special/distributed
     """

@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Mode:
-    """`name` is the cluster that the setting names, of `cluster` alone."""
+    """`name` is empty except for the kind `cluster`, where it names the cluster."""
 
     kind: Kind
     name: str = ""
@@ -49,15 +49,13 @@ class Mode:
 
     @property
     def suffix(self) -> str:
-        """Returns what the name of the database has behind it where rows are read and inserted."""
         return ALL_SHARDS if self.kind is Kind.CLUSTER else ""
 
     def cluster(self, database: str) -> str:
-        """Returns the cluster of the servers of this database; a Replicated database is one of its own name."""
+        """A Replicated database is a cluster of its own name."""
         return {Kind.CLUSTER: self.name, Kind.CLOUD: _CLOUD_CLUSTER, Kind.REPLICATED: database}.get(self.kind, "")
 
     def system(self, table: str, database: str) -> str:
-        """Returns SQL for a table of `system` as all servers have it, with a row for each server's row."""
         if self.is_single:
             return f"system.{table}"
         return f"clusterAllReplicas('{self.cluster(database)}', system.{table})"
@@ -67,13 +65,11 @@ _on_trial: ContextVar[bool] = ContextVar("on_trial", default=False)
 
 
 def mode() -> Mode:
-    """Returns the mode of this installation."""
     return parse(settings.CLICKHOUSE_MODE)
 
 
 @cache
 def parse(text: str) -> Mode:
-    """Returns the mode of a setting's text. Raises ValueError for a text that is none."""
     if not re.fullmatch(PATTERN, text):
         raise ValueError(f"{text!r} is no mode of the analytics store")
     kind, _, name = text.partition(":")
@@ -82,7 +78,6 @@ def parse(text: str) -> Mode:
 
 @contextmanager
 def on_trial() -> Iterator[None]:
-    """Lets any mode pass in this context."""
     token = _on_trial.set(True)
     try:
         yield
@@ -91,7 +86,7 @@ def on_trial() -> Iterator[None]:
 
 
 def refuse_unproven() -> None:
-    """Lets a mode pass that was run as a whole, or that the operator has accepted. Raises ImproperlyConfigured."""
+    """Raises ImproperlyConfigured unless the mode was tested as a whole or the operator accepted it."""
     if mode().is_single or settings.ANALYTICS_UNPROVEN or _on_trial.get():
         return
     raise ImproperlyConfigured(

@@ -1,7 +1,7 @@
-"""Says where a statement is asked, under which settings, and what its connection is asked to do first.
+"""Says on which database a statement runs, with which settings, and what its connection runs first.
 
-A read on which a decision rests names its tables as `fresh`: the server that will read them first catches up with all
-that the others have stored. A connection belongs to one server, so that both statements reach the same.
+A read on which a decision rests names its tables as `fresh`: its server first catches up with all that the others have
+stored. Both statements share a connection, and so a server.
 https://clickhouse.com/docs/sql-reference/statements/system#sync-replica
 """
 
@@ -40,9 +40,6 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True)
 class Step:
-    """A statement for one connection. The database is that of CLICKHOUSE_URL with this suffix; what is `before` is run
-    by the same connection first."""
-
     sql: str
     suffix: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +47,7 @@ class Step:
 
 
 def steps(sql: str, mode: Mode, database: str, *, fresh: Sequence[str] = ()) -> list[Step]:
-    """Returns what to run in place of `sql`, in order; the rows are those of the first."""
+    """Returns what to run in place of `sql`, in order. The first step's rows are the answer."""
     if mode.is_single:
         return [Step(sql)]
     if is_definition(sql):
@@ -64,7 +61,6 @@ def steps(sql: str, mode: Mode, database: str, *, fresh: Sequence[str] = ()) -> 
 
 
 def tables_read(sql: str) -> tuple[str, ...]:
-    """Returns the tables that an INSERT … SELECT reads; none for any other statement."""
     return tuple(dict.fromkeys(_READ_BY_INSERT.findall(sql))) if "INSERT INTO" in sql else ()
 
 

@@ -1,5 +1,3 @@
-"""Works out the calibration of one version of an evaluator."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +22,10 @@ from integrations.registry import prefix_of
 
 
 def family_of(model: str) -> str:
-    """Returns who made the model, as the registry of models names it; empty for one that it does not know. Names may
-    have a provider before them (`azure_openai/gpt-4o`), or a region and a vendor (`us.anthropic.claude-…`)."""
+    """Returns the model's maker as in the model registry; "" for an unknown model.
+
+    A name may begin with a provider (`azure_openai/gpt-4o`), or a region and a vendor (`us.anthropic.claude-…`).
+    """
     name = model.rpartition("/")[2]
     parts = name.split(".")
     found = [prefix_of(".".join(parts[start:])) for start in range(len(parts))]
@@ -34,14 +34,11 @@ def family_of(model: str) -> str:
 
 
 def shared_families(judge_models: Iterable[str], models: Iterable[str]) -> list[str]:
-    """Returns the families of which both a judge and a judged model are, by name."""
     return sorted({family_of(one) for one in judge_models} & {family_of(one) for one in models} - {""})
 
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """The labelled answers that were judged more than once, and those whose verdict is another one now."""
-
     judged_again: int
     to_good: int
     to_bad: int
@@ -53,8 +50,10 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is known of a version of an evaluator. `labelled` counts the answers with a label, of which `facts` compare
-    those that the version judged, too. `shared_families` are those of models that judged as well as answered."""
+    """`labelled` counts the answers with a label; `facts` compare those that the version judged, too.
+
+    `shared_families` are those with a model that judged and a model that answered.
+    """
 
     version: KnownVersion
     labelled: int
@@ -69,8 +68,10 @@ class Calibration:
 
 
 def calibrate(project_id: UUID, evaluator_id: UUID, number: int | None = None) -> Calibration:
-    """Returns the calibration of a version, the newest without a number, as it stands now. Raises
-    EvaluatorNotFoundError, EvaluatorVersionNotFoundError and the errors of the store."""
+    """Without a number the newest version counts.
+
+    Raises EvaluatorNotFoundError, EvaluatorVersionNotFoundError and the errors of the store.
+    """
     version = get_version(project_id, evaluator_id, number)
     labels = labels_of(project_id, version)
     found = verdicts_of(project_id, version, labels)

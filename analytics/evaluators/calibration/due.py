@@ -1,10 +1,10 @@
 """Which labelled answers a version of an evaluator is to score: each once, and its anchors again.
 
-The anchors are the labelled answers whose ids have the lowest hashes. A judge sees them again every day, and when
-another model has answered as the judge, so that flips of its verdicts show a drift. Answers without a score are tried
-again then.
+The anchors are the labelled answers whose ids have the lowest hashes. The judge scores them again every day, and when
+another model has answered as the judge, so that flipped verdicts reveal a drift. Answers without a score are then
+retried.
 
-Labels may not be older than those of a calibration: an evaluator that nobody labels for any more costs nothing.
+Labels expire as in a calibration: an evaluator that nobody labels for any longer costs nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ ACTOR = "calibration"
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The answers that a version is to score: for the first time, and again."""
+    """The answers that a version is to score: for the first time, and again. A score of the latter replaces that of the
+    last time, and leaves the first one as it is."""
 
     project_id: UUID
     version: KnownVersion
@@ -46,17 +47,7 @@ class Due:
     again: Sequence[UUID]
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A score of an answer, with the model that answered as the judge."""
-
-    score: float
-    reason: str = ""
-    judge_model: str = ""
-
-
 def claim_due(now: datetime) -> Due | None:
-    """Returns what is due for one version of one evaluator, and keeps it from others; None when nothing is."""
     for row in _labelled_versions(now):
         version = known_version(row)
         if not _can_score(version):
@@ -67,33 +58,16 @@ def claim_due(now: datetime) -> Due | None:
     return None
 
 
-def record(due: Due, scored: Mapping[UUID, Scored]) -> None:
-    """Records the scores, but for answers that were deleted meanwhile. The one of an anchor that is judged again
-    replaces that of the last time, and leaves the first one as it is."""
-    kept = ReviewItem.objects.filter(queue__project_id=due.project_id, request_id__in=list(scored))
+def record(due: Due, scores: Mapping[UUID, NewScore]) -> None:
+    """Records the scores by request, but for answers that were deleted meanwhile."""
+    kept = ReviewItem.objects.filter(queue__project_id=due.project_id, request_id__in=list(scores))
     there = set(kept.values_list("request_id", flat=True))
-    again = set(due.again)
-    version = due.version
-    scores = [
-        NewScore(
-            request_id=str(request_id),
-            score_name=version.title,
-            evaluator_version_id=version.version_id,
-            score_value=one.score,
-            reason=one.reason,
-            evaluator_type=version.definition.evaluator_type,
-            judge_model=one.judge_model,
-            score_id=f"{'anchor' if request_id in again else 'label'}:{version.version_id}:{request_id}",
-        )
-        for request_id, one in scored.items()
-        if request_id in there
-    ]
-    if scores:
-        record_scores(project_id=due.project_id, scores=scores, actor=ACTOR)
+    if there:
+        found = [score for request_id, score in scores.items() if request_id in there]
+        record_scores(project_id=due.project_id, scores=found, actor=ACTOR)
 
 
 def _labelled_versions(now: datetime) -> QuerySet[EvaluatorVersion]:
-    """Returns the newest version of each active evaluator that people labelled answers for lately."""
     items = ReviewItem.objects.filter(queue__evaluator=OuterRef("evaluator"), state=ItemState.DONE)
     newest = EvaluatorVersion.objects.filter(evaluator=OuterRef("evaluator")).order_by("-number").values("pk")[:1]
     rows = EvaluatorVersion.objects.filter(Exists(items.filter(reviewed_at__gte=now - LABELS_LAST)))
@@ -102,13 +76,11 @@ def _labelled_versions(now: datetime) -> QuerySet[EvaluatorVersion]:
 
 
 def _can_score(version: KnownVersion) -> bool:
-    """Returns whether it scores an answer at once and by itself, and its scores can have its name."""
     can_score = version.definition.scores_alone and not isinstance(version.definition, UserFeedback)
     return can_score and len(version.title) <= SCORE_NAME_CHARACTERS
 
 
 def _due_of(row: EvaluatorVersion, version: KnownVersion, now: datetime) -> tuple[Due | None, dict[str, Any]]:
-    """Returns what is due, and the fields of the version that note it as done."""
     project_id = row.evaluator.project_id
     labels = sorted(labels_of(project_id, version), key=lambda label: label.labelled_at)
     judged = judged_of(project_id, version, [label.request_id for label in labels])
@@ -125,7 +97,7 @@ def _due_of(row: EvaluatorVersion, version: KnownVersion, now: datetime) -> tupl
 
 
 def _anchors(request_ids: Sequence[UUID], version: KnownVersion) -> list[UUID]:
-    """Returns the anchors; rules have none, since they do not drift."""
+    """Rules have no anchors, since they do not drift."""
     if not version.definition.asks_a_model:
         return []
     return sorted(request_ids, key=lambda key: sha256(key.bytes).digest())[:ANCHORS]
@@ -141,7 +113,7 @@ def _is_new_round(row: EvaluatorVersion, version: KnownVersion, anchors: Sequenc
 
 
 def _claim(row: EvaluatorVersion, values: Mapping[str, Any]) -> bool:
-    """Returns False where another worker was quicker. What a worker claimed before it died waits for the next round."""
+    """Returns False if another worker was quicker. A claim of a worker that dies waits for the next round."""
     as_read = {name: getattr(row, name) for name in ("labels_scored_until", "anchors_judged_at")}
     rows = EvaluatorVersion.objects.filter(pk=row.pk, **as_read)
     return bool(rows.update(**values))

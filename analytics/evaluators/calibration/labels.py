@@ -1,7 +1,7 @@
 """Reads what people and an evaluator said about the same answers.
 
-A label is the score of an item in a review queue that names the evaluator. Of several scores that the evaluator gave an
-answer the latest counts, as in `analytics.reviews.comparison`.
+A label is the score of an item in a review queue that names the evaluator. If the evaluator scored an answer several
+times the latest score counts, as in `analytics.reviews.comparison`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _NO_UUID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The verdict of a person about one request."""
-
     request_id: UUID
     is_good: bool
     labelled_at: datetime
@@ -37,16 +35,15 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The first and the latest score that a version of an evaluator gave one request, which are one if it was judged
-    once."""
-
     first: Score
     latest: Score
 
 
 def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
-    """Returns the newest label of each request, by the score from which the version calls an answer good. Second
-    opinions compare people with each other, and are left out."""
+    """Returns the newest label of each request; the version's `good_from` decides which labels are good.
+
+    Second opinions are left out: they compare people with each other.
+    """
     items = (
         ReviewItem.objects.filter(queue__project_id=project_id, queue__evaluator_id=version.evaluator_id)
         .filter(state=ItemState.DONE, score_id__isnull=False, reviewed_at__isnull=False, opinion=FIRST_OPINION)
@@ -68,7 +65,6 @@ def labels_of(project_id: UUID, version: KnownVersion) -> list[Label]:
 
 
 def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUID]) -> Mapping[UUID, Judged]:
-    """Returns what the version said about these requests, without those that it did not score."""
     found: dict[UUID, Judged] = {}
     for keys in chunks(request_ids):
         own = scores_of(project_id, version).filter(request_id__in=[str(key) for key in keys])
@@ -80,8 +76,7 @@ def judged_of(project_id: UUID, version: KnownVersion, request_ids: Sequence[UUI
 
 
 def latest_model(project_id: UUID, version: KnownVersion) -> str:
-    """Returns the model that gave the newest score, even where nobody labelled the answer; empty where it is not
-    known."""
+    """Returns the model that gave the newest score, even without a label; "" if unknown."""
     if not version.definition.asks_a_model:
         return ""
     # In the order of an index: online evaluations give a version hundreds of thousands of scores.

@@ -1,5 +1,3 @@
-"""Whether an evaluator is calibrated: what must hold, and what is missing. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
@@ -39,8 +37,8 @@ class Missing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the state depends on. `models` are those that answered as the judge, about labelled answers and last;
-    unknown ones are left out. `drift` is the evidence that verdicts changed one way."""
+    """The facts that decide the state. `models` are the judge's models, for labelled answers and most recently; unknown
+    models are left out. `drift` is the evidence that verdicts changed in one direction."""
 
     confusion: Confusion
     differences: Sequence[DifferentialBias]
@@ -51,9 +49,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an evaluator may decide at a time. `margin_scale` says how much of a true difference its scores show at
-    least, the lower limit of sensitivity + specificity - 1; it is None unless the evaluator is calibrated. One that has
-    drifted decides nothing any more."""
+    """The calibration state of an evaluator. An evaluator that has drifted decides nothing.
+
+    `margin_scale` is the least share of a true difference that its scores show, the lower limit of sensitivity +
+    specificity - 1. It is None unless the evaluator is calibrated.
+    """
 
     state: State
     missing: Sequence[Missing]
@@ -69,12 +69,10 @@ def standing_of(facts: Facts, now: datetime) -> Standing:
 
 
 def valid_until(facts: Facts) -> datetime | None:
-    """Returns when the newest label is too old; None without any."""
     return None if facts.labelled_at is None else facts.labelled_at + LABELS_LAST
 
 
 def state_of(facts: Facts, now: datetime) -> tuple[State, list[Missing]]:
-    """Returns the state, and everything that is missing for `calibrated`."""
     lacking, outdated = _lacking(facts), _outdated(facts, now)
     if facts.drift >= DRIFT_EVIDENCE:
         return State.DRIFTED, [*lacking, *outdated, Missing.STEADY_VERDICTS]

@@ -1,8 +1,8 @@
 """The figures of a calibration: confusion, sensitivity, specificity, kappa, bias, and evidence of drift. Pure.
 
-A verdict is good or bad. Shares have Wilson's interval and kappa Cohen's (`analytics.agreement`). The bias is the
-difference of two paired shares, with the interval of Agresti and Min (2005); the differences of two biases and
-of two shares combine theirs by squares (Zou and Donner 2008). All intervals are of 95 percent.
+A verdict is good or bad. Shares have Wilson's interval, kappa has Cohen's (`analytics.agreement`). The bias is the
+difference of two paired shares, with the interval of Agresti and Min (2005); differences of two biases or two shares
+combine the intervals by squares (Zou and Donner 2008). All intervals are 95 percent.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _Z = NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Group:
-    """Answers of one kind: those of version `name` of the prompt `scope`, or of the arm `name` of the rollout `scope`.
-    `place` is its place among the groups of its scope."""
+    """Answers of one kind: of version `name` of the prompt `scope`, or of arm `name` of the rollout `scope`.
+
+    `place` is its order within the scope.
+    """
 
     scope: UUID
     place: int
@@ -32,8 +34,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What the evaluator and a person said about one answer. `version` and `arm` are None where the answer has none,
-    and `model` gave it."""
+    """Both verdicts on one answer, which `model` gave. `version` and `arm` are None if the answer has none."""
 
     is_good_by_evaluator: bool
     is_good_by_person: bool
@@ -57,17 +58,15 @@ class Confusion:
 
     @property
     def sensitivity(self) -> Estimate | None:
-        """The share of the good answers that the evaluator calls good."""
         return share_of(self.true_good, self.true_good + self.false_bad)
 
     @property
     def specificity(self) -> Estimate | None:
-        """The share of the bad answers that the evaluator calls bad."""
         return share_of(self.true_bad, self.true_bad + self.false_good)
 
     @property
     def informedness(self) -> Estimate | None:
-        """Sensitivity + specificity - 1, Youden's index: how much of a true difference its verdicts show."""
+        """Sensitivity + specificity - 1, Youden's index: how much of a true difference the verdicts show."""
         return _difference(self.sensitivity, share_of(self.false_good, self.true_bad + self.false_good))
 
     @property
@@ -82,7 +81,7 @@ class Confusion:
 
     @property
     def bias(self) -> Estimate | None:
-        """The share of answers that the evaluator calls good, less the share that people call good."""
+        """The share of answers that the evaluator calls good, minus the share that people call good."""
         count, high, low = self.answers, self.false_good, self.false_bad
         if not count:
             return None
@@ -95,8 +94,10 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class DifferentialBias:
-    """The bias among the answers of `second` less that among those of `first`: what the evaluator alone makes of a
-    comparison of the two. `answers` are those of the smaller group."""
+    """The bias on answers of `second` minus that of `first`: the evaluator's own part of a comparison.
+
+    `answers` counts those of the smaller group.
+    """
 
     first: Group
     second: Group
@@ -115,7 +116,6 @@ def confusion_of(verdicts: Iterable[Verdicts]) -> Confusion:
 
 
 def confusion_by_group(grouped: Iterable[tuple[Group | None, Verdicts]]) -> Mapping[Group, Confusion]:
-    """Returns the confusion of each group, in order; answers without a group are left out."""
     found: dict[Group, list[Verdicts]] = {}
     for group, verdicts in grouped:
         if group is not None:
@@ -124,8 +124,7 @@ def confusion_by_group(grouped: Iterable[tuple[Group | None, Verdicts]]) -> Mapp
 
 
 def differential_bias(by_group: Mapping[Group, Confusion]) -> DifferentialBias | None:
-    """Returns the difference of the two groups of one scope of which the smaller one has the most answers; None where
-    no scope has two."""
+    """Compares two groups of one scope: the pair whose smaller group has the most answers. None if no scope has two."""
     pairs = [(first, second) for first, second in combinations(sorted(by_group), 2) if first.scope == second.scope]
     if not pairs:
         return None
@@ -136,10 +135,10 @@ def differential_bias(by_group: Mapping[Group, Confusion]) -> DifferentialBias |
 
 
 def flip_evidence(*, to_good: int, to_bad: int) -> float:
-    """Returns the e-value against a judge whose changed verdicts are as likely to get better as worse.
+    """Returns the e-value against a judge whose verdicts are equally likely to improve and to worsen.
 
-    McNemar's test looks at the changed verdicts alone, and of these one way has a share of a half unless the judge has
-    drifted. The value is the likelihood of a share drawn evenly from 0 to 1 against that of a half.
+    As in McNemar's test, only changed verdicts count; without drift half of them change each way. The value is the
+    likelihood ratio of a share drawn evenly from 0 to 1 to a share of a half.
     """
     flips = to_good + to_bad
     log_choices = math.lgamma(flips + 1) - math.lgamma(to_good + 1) - math.lgamma(to_bad + 1)

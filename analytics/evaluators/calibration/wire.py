@@ -1,15 +1,13 @@
-"""The JSON of a calibration."""
-
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TypedDict
 from uuid import UUID
 
-from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration
 from analytics.evaluators.calibration.states import Missing, State, valid_until
 from analytics.evaluators.calibration.statistics import Confusion, DifferentialBias, Group
+from core.wire.shown import shown_as
 
 
 class CalibrationEstimate(TypedDict):
@@ -87,88 +85,50 @@ class EvaluatorCalibration(TypedDict):
 
 
 def calibration_entry(found: Calibration) -> EvaluatorCalibration:
-    facts, standing, flips = found.facts, found.standing, found.flips
-    confusion = facts.confusion
-    return {
-        "evaluator_id": found.version.evaluator_id,
-        "version": found.version.number,
-        "score_name": found.version.title,
-        "state": standing.state,
-        "missing": list(standing.missing),
-        "labelled": found.labelled,
-        "compared": confusion.answers,
-        "confusion": {
-            "true_good": confusion.true_good,
-            "false_good": confusion.false_good,
-            "true_bad": confusion.true_bad,
-            "false_bad": confusion.false_bad,
-        },
-        "sensitivity": _estimate(confusion.sensitivity),
-        "specificity": _estimate(confusion.specificity),
-        "kappa": _estimate(confusion.kappa),
-        "informedness": _estimate(confusion.informedness),
-        "margin_scale": standing.margin_scale,
-        "bias": _estimate(confusion.bias),
-        "by_version": [_version(group, one) for group, one in found.by_version.items()],
-        "by_arm": [_arm(group, one) for group, one in found.by_arm.items()],
-        "between_versions": _between_versions(found.between_versions),
-        "between_arms": _between_arms(found.between_arms),
-        "flips": {
-            "judged_again": flips.judged_again,
-            "to_good": flips.to_good,
-            "to_bad": flips.to_bad,
-            "evidence": flips.evidence,
-        },
-        "judge_models": list(facts.models),
-        "shared_model_families": list(found.shared_families),
-        "labelled_at": facts.labelled_at,
-        "valid_until": valid_until(facts),
-    }
+    facts, confusion = found.facts, found.facts.confusion
+    return shown_as(
+        EvaluatorCalibration,
+        found.standing,
+        facts,
+        confusion,
+        found,
+        evaluator_id=found.version.evaluator_id,
+        version=found.version.number,
+        score_name=found.version.title,
+        compared=confusion.answers,
+        by_version=[_version(group, one) for group, one in found.by_version.items()],
+        by_arm=[_arm(group, one) for group, one in found.by_arm.items()],
+        between_versions=_between_versions(found.between_versions),
+        between_arms=_between_arms(found.between_arms),
+        judge_models=list(facts.models),
+        shared_model_families=list(found.shared_families),
+        valid_until=valid_until(facts),
+    )
 
 
 def _version(group: Group, found: Confusion) -> VersionBias:
-    return {
-        "prompt_config_id": group.scope,
-        "prompt_version": group.place,
-        "answers": found.answers,
-        "bias": _estimate(found.bias),
-    }
+    return shown_as(VersionBias, found, prompt_config_id=group.scope, prompt_version=group.place)
 
 
 def _arm(group: Group, found: Confusion) -> ArmBias:
-    return {
-        "rollout_id": group.scope,
-        "variant": group.name,
-        "answers": found.answers,
-        "bias": _estimate(found.bias),
-    }
+    return shown_as(ArmBias, found, rollout_id=group.scope, variant=group.name)
 
 
 def _between_versions(found: DifferentialBias | None) -> VersionDifference | None:
     if found is None:
         return None
-    return {
-        "prompt_config_id": found.first.scope,
-        "first_version": found.first.place,
-        "second_version": found.second.place,
-        "bias": _known(found.bias),
-    }
+    first, second = found.first, found.second
+    return shown_as(
+        VersionDifference,
+        found,
+        prompt_config_id=first.scope,
+        first_version=first.place,
+        second_version=second.place,
+    )
 
 
 def _between_arms(found: DifferentialBias | None) -> ArmDifference | None:
     if found is None:
         return None
-    return {
-        "rollout_id": found.first.scope,
-        "first_variant": found.first.name,
-        "second_variant": found.second.name,
-        "bias": _known(found.bias),
-    }
-
-
-def _estimate(found: Estimate | None) -> CalibrationEstimate | None:
-    return None if found is None else _known(found)
-
-
-def _known(found: Estimate) -> CalibrationEstimate:
-    return {"value": found.value, "low": found.low, "high": found.high}
+    first, second = found.first, found.second
+    return shown_as(ArmDifference, found, rollout_id=first.scope, first_variant=first.name, second_variant=second.name)

@@ -1,5 +1,3 @@
-"""`manage.py analytics_engine` runs the embedded ClickHouse as a process of its own."""
-
 from __future__ import annotations
 
 import os

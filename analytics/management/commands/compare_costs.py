@@ -1,5 +1,3 @@
-"""`manage.py compare_costs` compares a provider's cost export with the request log."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -85,7 +83,6 @@ def _charges(file: Path) -> list[Charge]:
 
 
 def _costs(projects: Sequence[UUID], provider: str, charges: Sequence[Charge]) -> list[DayCost]:
-    """Returns the recorded costs of the days from the first charge to the last."""
     first, last = min(charge.day for charge in charges), max(charge.day for charge in charges)
     try:
         return [cost for project in projects for cost in list_day_costs(project, provider, first, last)]

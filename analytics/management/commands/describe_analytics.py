@@ -1,5 +1,3 @@
-"""`manage.py describe_analytics` describes the tables of the analytics store as a page of the documentation."""
-
 from __future__ import annotations
 
 from typing import Any

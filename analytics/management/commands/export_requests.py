@@ -1,5 +1,3 @@
-"""`manage.py export_requests` writes the request log of a project as lines of JSON."""
-
 from __future__ import annotations
 
 import sys

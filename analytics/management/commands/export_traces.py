@@ -1,5 +1,3 @@
-"""`manage.py export_traces` sends the spans of requests to the collectors of their projects."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""`manage.py generate_traffic` writes a made-up history for demonstrations and benchmarks."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError

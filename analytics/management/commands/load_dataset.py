@@ -1,5 +1,3 @@
-"""`manage.py load_dataset` adds a file of JSON lines to a data set."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""`manage.py migrate_analytics` creates or extends the tables of the analytics store."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py move_analytics` moves the request log of one server into the tables of several."""
-
 from __future__ import annotations
 
 import sys

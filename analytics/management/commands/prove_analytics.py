@@ -1,5 +1,3 @@
-"""`manage.py prove_analytics` proves on the servers of the analytics store what the gateway expects of them."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

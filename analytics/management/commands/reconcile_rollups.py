@@ -1,5 +1,3 @@
-"""`manage.py reconcile_rollups` compares figures with requests, and rebuilds those that differ."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""`manage.py ship_records` brings the records of the spool into ClickHouse."""
-
 from __future__ import annotations
 
 import signal

@@ -1,7 +1,7 @@
 """Measures the two arms of a rollout.
 
-`outcomes` says what counts as what, for all of them. `by_record` and `users` count by the minute in which rows came, as
-rollouts are judged; `totals` are what people are shown.
+`outcomes` classifies the requests for all of them. `by_record` and `users` count by the minute in which rows were
+recorded, as rollouts are judged; `totals` are shown to people.
 """
 
 from analytics.queries.variants.outcomes import BASELINE, TARGET

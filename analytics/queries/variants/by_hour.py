@@ -1,5 +1,4 @@
-"""Sums up the requests of one version of a prompt config by the hour in which they were recorded, whether a rollout
-allocated them or no rollout was running."""
+"""Sums up one version's requests by the hour in which they were recorded, with or without a rollout."""
 
 from __future__ import annotations
 
@@ -8,22 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.variants.outcomes import (
-    ANSWERED,
-    CONTRACT,
-    COST,
-    EMPTY,
-    FAILED,
-    FALLBACK,
-    FRESH,
-    JUDGED,
-    OF_CLIENTS,
-    PRICED,
-    REQUEST,
-    TRUNCATED,
-    UNANSWERED,
-    bin_of,
-)
+from analytics.queries.variants.outcomes import ANSWERED, COST, FRESH, OF_CLIENTS, PRICED, bin_of, counts
 from analytics.queries.variants.totals import UsualValues, usual_values
 
 # A row comes when its request has ended and its host could reach the store.
@@ -32,8 +16,6 @@ _RECORDED_WITHIN = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a prompt config, by its number."""
-
     project_id: UUID
     config_id: UUID
     number: int
@@ -51,9 +33,11 @@ class ValueLimits:
 
 @dataclass(frozen=True, slots=True)
 class HourSums:
-    """The requests recorded in one hour, which is Unix time divided by 3,600, as an arm of a rollout counts them.
+    """The requests recorded in one hour (Unix time divided by 3,600), counted as for an arm of a rollout.
+
     `slow`, `latency` and the exact signals are of the `answered` ones, `cost` is of the `priced` ones; `_squares` are
-    sums of squares."""
+    sums of squares.
+    """
 
     hour: int
     requests: int
@@ -78,13 +62,10 @@ _CUT_COST = f"least({COST}, {{cost_cap:Float64}})"
 _SQL = f"""
 SELECT
     intDiv(toUnixTimestamp(r.recorded_at), 3600) AS hour,
-    countIf({REQUEST}) AS requests, countIf({UNANSWERED}) AS unanswered,
-    countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, countIf({ANSWERED}) AS answered,
-    countIf({CONTRACT}) AS contract, countIf({TRUNCATED}) AS truncated, countIf({FALLBACK}) AS fallback,
-    countIf({EMPTY}) AS empty,
+    {counts("requests", "unanswered", "judged", "errors", "answered", "contract", "truncated", "fallback", "empty")},
     countIf({ANSWERED} AND {bin_of("r.latency_ms")} > {{slow_bin:UInt32}}) AS slow,
     sumIf({_LATENCY}, {ANSWERED}) AS latency, sumIf(pow({_LATENCY}, 2), {ANSWERED}) AS latency_squares,
-    countIf({PRICED}) AS priced, sumIf({_CUT_COST}, {PRICED}) AS cost,
+    {counts("priced")}, sumIf({_CUT_COST}, {PRICED}) AS cost,
     sumIf(pow({_CUT_COST}, 2), {PRICED}) AS cost_squares
 FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
@@ -98,8 +79,8 @@ GROUP BY hour ORDER BY hour
 def hour_sums(
     version: Version, start: datetime, end: datetime, *, limits: ValueLimits, long_wait_ms: float, log_ratio: float
 ) -> list[HourSums]:
-    """Returns the hours that have requests, of those recorded from `start` up to, not including, `end`. Raises
-    AnalyticsUnavailableError and AnalyticsLimitError."""
+    """The hours that have requests recorded from `start` up to, not including, `end`. Raises AnalyticsUnavailableError
+    and AnalyticsLimitError."""
     params = {
         "project": version.project_id,
         "config": version.config_id,
@@ -117,5 +98,4 @@ def hour_sums(
 
 
 def usual_of(version: Version, start: datetime, end: datetime, *, log_ratio: float) -> UsualValues:
-    """Returns the latencies and costs of the version's requests that came in this range of time."""
     return usual_values(version.project_id, version.config_id, version.number, start, end, log_ratio=log_ratio)

@@ -14,14 +14,10 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.clickhouse.topology import everywhere
-from analytics.clickhouse.topology.mode import mode
 from analytics.queries.variants.outcomes import (
     ANSWERED,
-    FAILED,
     FRESH,
     IN_ARM,
-    JUDGED,
     LEFT_OUT_BY_REASON,
     LONG_WAIT_MS,
     NO_ANSWER,
@@ -32,6 +28,7 @@ from analytics.queries.variants.outcomes import (
     SIGNALS,
     UNANSWERED,
     UNCOMPARED,
+    counts,
     counts_by,
     histograms,
 )
@@ -43,8 +40,8 @@ _CLOCKS_DIFFER_BY = timedelta(hours=1)
 class Recorded:
     """The rows of one rollout that a query reads: those recorded from `start` up to, not including, `end`.
 
-    The rollout was started at `began`, before all its requests. A client that cancels after more than `long_wait_ms`
-    had waited for too long, so that its request counts as unanswered.
+    `began` is the start of the rollout, before all its requests. A client that cancels after more than `long_wait_ms`
+    waited too long, so its request counts as unanswered.
     """
 
     project_id: UUID
@@ -106,8 +103,6 @@ class RecordedMinute:
 
 @dataclass(frozen=True)
 class RecordedUnits:
-    """The number of allocation units with their first row of the rollout recorded in this minute."""
-
     minute: int
     stage: int
     variant: str
@@ -134,7 +129,7 @@ SELECT
     countIf({UNCOMPARED} AND {NEW}) AS uncompared,
     countIf({UNCOMPARED} AND {NO_ANSWER} AND {NEW}) AS uncompared_unanswered,
     {counts_by(REASON, f"{UNANSWERED} AND {NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
-    countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {SIGNALS}, {histograms()},
+    {counts("judged", "errors", *SIGNALS)}, {histograms()},
     sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,
     sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS cost_usd
 FROM requests AS r
@@ -157,26 +152,6 @@ WHERE first >= {{start:DateTime64(3, 'UTC')}}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
 """
 
-_VISIBLE = """
-SELECT now64(3, 'UTC') AS now, max(elapsed) AS max_elapsed_seconds
-FROM system.processes
-WHERE current_database = currentDatabase() AND startsWith(query, 'INSERT INTO ingest ')
-"""
-
-# Each server has a clock of its own, and says what runs a moment before it says what time it is.
-_VISIBLE_EVERYWHERE = """
-SELECT min(complete_until) AS now, 0. AS max_elapsed_seconds
-FROM (
-    SELECT
-        hostName() AS host, tcpPort() AS port,
-        min(nowInBlock64(3, 'UTC')) - toIntervalSecond(1)
-            - toIntervalMillisecond(toUInt64(1000 * maxIf(elapsed, {is_running}))) AS complete_until
-    FROM {processes}
-    GROUP BY host, port
-)
-"""
-_INSERT = "INSERT INTO ingest "
-
 _ROWS = """
 SELECT request_id, min(recorded_at) AS recorded_at
 FROM requests
@@ -196,12 +171,6 @@ _IDS_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
-class _Visible:
-    now: datetime
-    max_elapsed_seconds: float
-
-
-@dataclass(frozen=True)
 class _Row:
     request_id: UUID
     recorded_at: datetime
@@ -214,38 +183,22 @@ class _Bucket:
 
 
 def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: float) -> list[RecordedMinute]:
-    """Returns the minutes that have rows. Bin k ≥ 1 of a histogram is around exp((k - 1) log_ratio) units, bin 0 is
-    nothing. The rows of requests that were `counted` while they were open add only what was unknown then: their end,
-    latency and cost."""
+    """The minutes that have rows.
+
+    Bin k ≥ 1 of a histogram is around exp((k - 1) log_ratio) units, bin 0 is nothing. The rows of requests that were
+    `counted` while open add only what was unknown then: their end, latency and cost.
+    """
     params = {**rows.parameters(), "counted": [str(one) for one in counted], "log_ratio": log_ratio}
     return client.query(_MINUTES, params, row=RecordedMinute, name="variants.recorded_minutes", fresh=FRESH)
 
 
 def recorded_units(rows: Recorded) -> list[RecordedUnits]:
-    """Returns the allocation units that were not seen before, by minute."""
     return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units", fresh=FRESH)
 
 
-def visible_until() -> datetime:
-    """Returns the time up to which the rows are complete: every row with an earlier `recorded_at` can be read, and none
-    will come. A row has the time at which its insert began, and is visible when the insert has ended."""
-    if mode().is_single:
-        [seen] = client.query(_VISIBLE, {}, row=_Visible, name="variants.visible")
-    else:
-        sql = _VISIBLE_EVERYWHERE.format(processes=everywhere.system("processes"), is_running=everywhere.is_running())
-        [seen] = client.query(
-            sql,
-            everywhere.texts(_INSERT),
-            row=_Visible,
-            name="variants.visible",
-            database_settings=everywhere.REACHABLE,
-        )
-    return seen.now - timedelta(seconds=seen.max_elapsed_seconds)
-
-
 def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, datetime]:
-    """Returns the times at which the rows of these requests were recorded, by id, of those that have a row. `arrived`
-    are the times of arrival."""
+    """When the rows of these requests were recorded, by id; leaves out requests without a row. `arrived` are the times
+    of arrival."""
     if not arrived:
         return {}
     times = {"first": min(arrived.values()), "last": max(arrived.values())}
@@ -255,7 +208,7 @@ def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[U
 
 
 def buckets_of(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, int]:
-    """Returns the buckets of the users of these requests, by id, of those that have a row. `arrived` are the times of
+    """The buckets of these requests' users, by id; leaves out requests without a row. `arrived` are the times of
     arrival."""
     ids, found = list(arrived), dict[UUID, int]()
     for start in range(0, len(ids), _IDS_AT_ONCE):

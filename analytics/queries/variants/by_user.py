@@ -1,5 +1,5 @@
-"""Sums over the users of a rollout with sticky allocation, which show how much the requests of one user resemble each
-other: from the rollout's beginning, and of each minute by itself."""
+"""Sums over the users of a rollout with sticky allocation, which show how much one user's requests resemble each other:
+since the rollout's beginning, and for each minute."""
 
 from __future__ import annotations
 
@@ -30,28 +30,21 @@ class UnitSums:
 
 
 @dataclass(frozen=True)
-class MinuteSums:
-    """The sums as in `UnitSums`, over the requests of one arm of one stage in one minute alone. `events` are those of
-    a measure that counts events, by bucket: users are told apart by the bucket that decides their arm, and no id of
-    theirs is kept."""
+class MinuteSums(UnitSums):
+    """The sums over the requests of one arm of one stage in one minute.
+
+    `events` are those of a measure that counts events, by bucket: the bucket that decides a user's arm identifies the
+    user, and no id is kept.
+    """
 
     minute: int
     stage: int
-    variant: str
-    metric: str
-    requests: float
-    requests_squared: float
-    total: float
-    total_squared: float
-    cross: float
-    values_squared: float
     events: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class UnitLimits:
-    """The limits above which values are cut, in ms and 10^-10 US dollars, and the bin above which a request is
-    slow."""
+    """The limits above which values are cut, in ms and 10^-10 US dollars, and the bin above which a request is slow."""
 
     latency_cap_ms: float
     slow_bin: int
@@ -62,8 +55,8 @@ class UnitLimits:
 
 
 def _of_unit(*, new: str = "1") -> str:
-    """Returns the SQL of the requests of a unit, of the sum of their values, and of that of their squares, by measure.
-    `new` tells the requests that have not been counted as unanswered while they were open."""
+    """SQL of a unit's requests, of the sum of their values, and of that of their squares, by measure. `new` selects the
+    requests that were not counted as unanswered while open."""
 
     def has_value(one: Measure) -> str:
         return f"{one.has_value} AND {new}" if one.name == "unanswered" else one.has_value
@@ -109,15 +102,13 @@ GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
 
 
 def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Mapping[tuple[str, str], UnitSums]:
-    """Returns the sums since the rollout's beginning, by arm and measure; an arm without requests has none."""
     params = {**rows.parameters(), **limits.parameters(), "log_ratio": log_ratio}
     found = client.query(_BY_METRIC, params, row=UnitSums, name="variants.recorded_sums", fresh=FRESH)
     return {(row.variant, row.metric): row for row in found}
 
 
 def minute_sums(rows: Recorded, *, limits: UnitLimits, counted: Collection[UUID], log_ratio: float) -> list[MinuteSums]:
-    """Returns the sums of each minute by itself. The rows of requests that were `counted` as unanswered while they were
-    open are not so once more."""
+    """The sums of each minute. Requests that were `counted` as unanswered while open are not counted so again."""
     params = {
         **rows.parameters(),
         **limits.parameters(),

@@ -1,6 +1,6 @@
-"""The measures of a rollout's requests by user, as one table: each measure is a metric of the evaluation.
+"""The measures of a rollout's requests by user: each measure is a metric of the evaluation.
 
-With sticky allocation requests of a user resemble each other. So the evaluation gets, besides the counts of requests,
+With sticky allocation a user's requests resemble each other. So the evaluation gets, besides the counts of requests,
 users counted once (`users`) and sums over users (`by_user`), for each of these measures.
 """
 
@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from analytics.queries.variants.outcomes import (
-    ANSWERED,
-    CONTRACT,
-    COST,
-    EMPTY,
-    FAILED,
-    FALLBACK,
-    JUDGED,
-    PRICED,
-    REQUEST,
-    TRUNCATED,
-    UNANSWERED,
-    bin_of,
-)
+from analytics.queries.variants.outcomes import ANSWERED, COST, COUNTS, JUDGED, PRICED, REQUEST, bin_of
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure by its name: `value`, of the requests for which `has_value` is true, both SQL about a row `r`. A value
-    with a `limit`, the name of a parameter, is a quantity, which sums cut there; without one it is an event, 1 or 0.
-    """
+    """SQL about a row `r`: `value`, of the requests for which `has_value` is true. A value with a `limit`, the name of
+    a parameter, is a quantity, which sums cut there; without one it is an event, 1 or 0."""
 
     name: str
     has_value: str
@@ -46,13 +32,10 @@ class Measure:
 
 
 MEASURES = (
-    Measure("unanswered", REQUEST, UNANSWERED),
-    Measure("errors", JUDGED, FAILED),
+    Measure("unanswered", REQUEST, COUNTS["unanswered"]),
+    Measure("errors", JUDGED, COUNTS["errors"]),
     Measure("slow", ANSWERED, f"({bin_of('r.latency_ms')} > {{slow_bin:UInt32}})"),
-    Measure("contract", ANSWERED, CONTRACT),
-    Measure("truncated", ANSWERED, TRUNCATED),
-    Measure("fallback", ANSWERED, FALLBACK),
-    Measure("empty", ANSWERED, EMPTY),
+    *(Measure(name, ANSWERED, COUNTS[name]) for name in ("contract", "truncated", "fallback", "empty")),
     Measure("latency", ANSWERED, "r.latency_ms", limit="latency_cap"),
     Measure("cost", PRICED, COST, limit="cost_cap"),
 )
@@ -61,7 +44,6 @@ a request is slow."""
 
 
 def array(of: Callable[[Measure], str], measures: Sequence[Measure] = MEASURES) -> str:
-    """Returns the SQL of an array with one member for each measure."""
     return f"[{', '.join(map(of, measures))}]"
 
 

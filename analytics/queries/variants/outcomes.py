@@ -67,17 +67,17 @@ IN_ARM = "(r.alloc_unit != 0 AND NOT r.alloc_fallback)"
 
 
 class Counts(Enum):
-    """When a request with an error code counts."""
-
     ALWAYS = "always"
     NEVER = "never"
     AFTER_CALL = "after a provider was called"
 
 
 class ErrorCode(NamedTuple):
-    """The meaning of one code. `reason` is why the request is unanswered. The service or the provider answers for a
-    status of 500 or more, and for one below if the code `is_failure`: with another prompt the provider might have
-    accepted the request."""
+    """`reason` is why the request is unanswered.
+
+    The service or the provider answers for a status of 500 or more, and for one below if the code `is_failure`: with
+    another prompt the provider might have accepted the request.
+    """
 
     reason: str
     counts: Counts = Counts.ALWAYS
@@ -126,12 +126,10 @@ ERROR_CODES = _rows(
 
 
 def having(is_wanted: Callable[[ErrorCode], bool]) -> str:
-    """Returns the codes as a list of SQL."""
     return f"({', '.join(repr(code) for code, row in ERROR_CODES.items() if is_wanted(row))})"
 
 
 def reason_of(code: str) -> str:
-    """Returns the SQL for the reason of the code that the expression `code` has."""
     reasons = ", ".join(repr(row.reason) for row in ERROR_CODES.values())
     codes = ", ".join(map(repr, ERROR_CODES))
     return f"transform(toString({code}), [{codes}], [{reasons}], '{OTHER}')"
@@ -200,13 +198,20 @@ FALLBACK = f"({ANSWERED} AND r.other_used)"
 EMPTY = f"({ANSWERED} AND r.empty_answer)"
 STOPPED = f"({REQUEST} AND r.outcome = 'cancelled' AND r.ttft_ms > 0)"
 """The client left after the first output."""
-SIGNALS = f"""
-    countIf({ANSWERED}) AS answered, countIf({CONTRACT}) AS contract, countIf({TRUNCATED}) AS truncated,
-    countIf({FALLBACK}) AS fallback, countIf({EMPTY}) AS empty, countIf({STOPPED}) AS stopped"""
+COUNTS: Mapping[str, str] = {
+    "requests": REQUEST, "uncompared": UNCOMPARED, "unanswered": UNANSWERED, "judged": JUDGED, "errors": FAILED,
+    "answered": ANSWERED, "priced": PRICED, "contract": CONTRACT, "truncated": TRUNCATED, "fallback": FALLBACK,
+    "empty": EMPTY, "stopped": STOPPED,
+}  # fmt: skip
+"""What is counted, by the name of its number."""
+SIGNALS = ("answered", "contract", "truncated", "fallback", "empty", "stopped")
+
+
+def counts(*names: str) -> str:
+    return ", ".join(f"countIf({COUNTS[name]}) AS {name}" for name in names)
 
 
 def counts_by(key: str, condition: str) -> str:
-    """Returns the SQL for the number of requests with a condition, by key."""
     return f"sumMapIf(map({key}, toUInt64(1)), {condition})"
 
 
@@ -215,13 +220,11 @@ LEFT_OUT_BY_REASON = counts_by(LEFT_OUT, f"{LEFT_OUT} != ''")
 
 
 def bin_of(value: str) -> str:
-    """Returns the SQL for the bin of a value, as `rollouts.evaluation.statistics.grid` has it. Takes the parameter
-    `log_ratio`."""
+    """SQL for the bin of a value, as in `rollouts.evaluation.statistics.grid`. Needs the parameter `log_ratio`."""
     return f"if({value} <= 0, 0, toUInt32(1 + floor(log(greatest({value}, 1)) / {{log_ratio:Float64}} + 0.5)))"
 
 
 def histograms(condition: str = "true") -> str:
-    """Returns the SQL for the histograms of the answered requests with a condition, by latency and by cost."""
     return f"""
     {counts_by(bin_of("r.latency_ms"), f"{ANSWERED} AND {condition}")} AS latency,
     {counts_by(bin_of(COST), f"{PRICED} AND {condition}")} AS cost"""

@@ -1,4 +1,4 @@
-"""Counts the requests of a rollout by segments: by what was known of a request before a version was given to it.
+"""Counts a rollout's requests by segment: by facts that were known before a version was chosen.
 
 The dimensions are `language`, `length` (the tokens of the client's own request, by powers of four), `model` (the one
 that the client asked for), `key` (its id) and each name of the keys' metadata, as `metadata.team`. `all` has one value,
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import UP_TO, WITHIN, Recorded
-from analytics.queries.variants.outcomes import ANSWERED, BASELINE, CONTRACT, EMPTY, FRESH, REQUEST, TARGET, UNANSWERED
+from analytics.queries.variants.outcomes import BASELINE, COUNTS, FRESH, REQUEST, TARGET
 
 LENGTHS = (256, 1024, 4096, 16384, 65536)
 """The upper limits of the lengths in tokens; what is longer than all is a length of its own."""
@@ -25,7 +25,7 @@ MAX_VALUES = 50
 class SegmentMinute:
     """One segment of one stage in one minute, which is Unix time divided by 60.
 
-    `allocated` are the requests of both arms, whatever became of them. The others are those that count, by arm, as in
+    `allocated` are the requests of both arms, whatever their outcome. The others are those that count, by arm, as in
     `by_record.RecordedMinute`.
     """
 
@@ -64,7 +64,7 @@ _SEGMENTS = f"""arrayFilter(one -> one.2 != '', arrayConcat(
         arrayMap((name, value) -> (toString(name), value), mapKeys(r.attributes), mapValues(r.attributes))
     )
 ))"""
-_FLAGS = {"requests": REQUEST, "unanswered": UNANSWERED, "answered": ANSWERED, "contract": CONTRACT, "empty": EMPTY}
+_FLAGS = {name: COUNTS[name] for name in ("requests", "unanswered", "answered", "contract", "empty")}
 _SUMS = ", ".join(
     f"countIf(variant = '{arm}' AND is_{name}) AS {arm}_{name}" for arm in (TARGET, BASELINE) for name in _FLAGS
 )
@@ -103,11 +103,11 @@ _BY_REQUEST, _BY_USER = _sql("true"), _sql(_FIRST_OF_USER)
 
 
 def segment_minutes(rows: Recorded, *, weights_before: Sequence[int] | None) -> list[SegmentMinute]:
-    """Returns the segments by minute, stage and dimension, the most frequent values first.
+    """The segments by minute, stage and dimension, the most frequent values first.
 
     `weights_before` are the weights before each stage, the first of which is 0, of sticky allocation; None for random
-    allocation. With sticky allocation a user counts once a stage, by the first request, and one who was in the target
-    before the stage does not.
+    allocation. With sticky allocation a user counts once a stage, by the first request, unless the user was in the
+    target before the stage.
     """
     params = rows.parameters()
     if weights_before is None:

@@ -1,13 +1,15 @@
 """What users did after the answers of a rollout: asked the same again, edited the answer, or left.
 
-Everything is counted of answered requests, by the arm that answered. An event shows some time after the answer, so that
-younger answers are not counted: rates would else be lower in the arm whose answers are younger. Who asked again or left
-is looked up for a sample of each arm, which a hash of the request's id draws, so that the cost does not grow with the
-rollout. Texts are compared by `word_overlap`: the log has whole requests, of which a user's last text is a part.
+All counts are of answered requests, by arm. An event shows some time after the answer, so young answers are not
+counted: the arm with younger answers would have lower rates. Repeats and departures are looked up for a sample of each
+arm, drawn by a hash of the request's id, so that the cost does not grow with the rollout. Texts are compared by
+`word_overlap`: the log has whole requests, of which a user's last text is a part.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,11 +17,12 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.clickhouse.text_index import UNSPACED
 from analytics.queries import visible
 from analytics.queries.bad_ratings import OWN_SOURCES
-from analytics.queries.request_cursor import RequestCursor, key_parameters
+from analytics.queries.request_cursor import KEYED, RequestCursor, keyed
+from analytics.queries.shared_texts import parts_of
 from analytics.queries.variants.outcomes import ANSWERED, IN_TIME, OF_ROLLOUT
-from analytics.queries.word_overlap import word_overlap
 from core.chunks import chunks
 
 SAMPLE = 2_000
@@ -38,7 +41,7 @@ _MAX_HASH = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class RolloutWindow:
-    """The requests of a rollout of a prompt config from `start` up to, not including, `end`, as seen at `now`."""
+    """The requests of a rollout from `start` up to, not including, `end`, as seen at `now`."""
 
     project_id: UUID
     rollout_id: UUID
@@ -65,10 +68,12 @@ class RolloutWindow:
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """The `answered` requests of an arm, of which `without_session` name none. `drawn_from` name one and ended ten
-    minutes ago or earlier. Of all, `settled` ended an hour ago or earlier, and `settled_in_session` of these name a
-    session; `edited` of the settled ones were edited, and `edited_squares` is the sum of the squares of their numbers
-    by session."""
+    """The `answered` requests of an arm.
+
+    `without_session` name no session; `drawn_from` name one and ended at least ten minutes ago. `settled` ended at
+    least an hour ago, and `settled_in_session` of these name a session; `edited` of the settled ones were edited, and
+    `edited_squares` is the sum of the squares of their numbers by session.
+    """
 
     variant: str
     answered: int = 0
@@ -82,8 +87,6 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class _Answer:
-    """A sampled answer of a session, by the hash of its id."""
-
     variant: str
     request_id: UUID
     ts: datetime
@@ -95,8 +98,6 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A sampled answer with what its user did after it; None where that cannot be said of it."""
-
     variant: str
     session: int
     asked_again: bool | None
@@ -121,6 +122,13 @@ class _Text:
     request_id: UUID
     is_last: bool
     text: str
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    request_id: UUID
+    prompt: str
+    shared: list[UUID]
 
 
 _OF_THEM = f"{OF_ROLLOUT} AND {IN_TIME} AND {ANSWERED}"
@@ -192,28 +200,33 @@ GROUP BY session
 # `prompt` has the messages one after the other, each behind its role. One of a million characters may have lost its
 # end.
 _ROLES = "system|developer|user|assistant|tool|function|unknown"
+_ROLE = re.compile(rf"\n({_ROLES}): ")
+_TEXT_CHARACTERS = 4000
+_CUT_AT = 1_000_000
 _TEXTS = rf"""
 SELECT
     p.request_id AS request_id,
     extractAll(concat('\n', p.prompt), '\n({_ROLES}): ') AS roles,
     arrayPopFront(splitByRegexp('\n(?:{_ROLES}): ', concat('\n', p.prompt))) AS texts,
-    roles[-1] = 'user' AS is_last, leftUTF8(arrayLast((text, role) -> role = 'user', texts, roles), 4000) AS text
+    roles[-1] = 'user' AS is_last,
+    leftUTF8(arrayLast((text, role) -> role = 'user', texts, roles), {_TEXT_CHARACTERS}) AS text
 FROM payloads AS p
-PREWHERE p.project_id = {{project:UUID}} AND p.ts IN {{times:Array(DateTime64(6, 'UTC'))}}
-    AND p.request_id IN {{ids:Array(UUID)}}
-WHERE lengthUTF8(p.prompt) < 1000000
+PREWHERE {KEYED}
+WHERE lengthUTF8(p.prompt) < {_CUT_AT} AND empty(p.shared)
+"""
+_SHARING = f"""
+SELECT request_id, prompt, shared FROM payloads PREWHERE {KEYED} WHERE notEmpty(shared)
 """
 
 
 def answer_counts(window: RolloutWindow) -> Mapping[str, AnswerCounts]:
-    """Returns the counts by arm, without arms that have no answer. Raises the errors of the store."""
+    """Returns the counts of each arm with answers. Raises the errors of the store."""
     rows = client.query(_COUNTS, window.parameters(), row=AnswerCounts, name="variants.signals.counts")
     return {row.variant: row for row in rows}
 
 
 def sampled_answers(window: RolloutWindow, counts: Mapping[str, AnswerCounts]) -> Iterator[Sampled]:
-    """Yields a sample of the answers of each arm that are in a session and old enough. Raises the errors of the
-    store."""
+    """Yields a sample of each arm's answers that are in a session and old enough. Raises the errors of the store."""
     params = window.parameters()
     limits = {f"{arm}_limit": _limit(counts.get(arm, AnswerCounts(arm)).drawn_from) for arm in ("target", "baseline")}
     answers = visible.query(_ANSWERS, {**params, **limits}, row=_Answer, name="variants.signals.answers")
@@ -233,12 +246,10 @@ def sampled_answers(window: RolloutWindow, counts: Mapping[str, AnswerCounts]) -
 
 
 def _limit(count: int) -> int:
-    """Returns the hash up to which answers are drawn."""
     return _MAX_HASH if count <= SAMPLE else _MAX_HASH * SAMPLE // count
 
 
 def _asked_again(answers: Sequence[_Answer], params: Mapping[str, Any]) -> set[UUID]:
-    """Returns the requests after which the same was asked again."""
     if not answers:
         return set()
     given = {
@@ -263,9 +274,38 @@ def _is_same(first: _Text | None, second: _Text | None) -> bool:
 def _texts(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, _Text]:
     keys, found = [RequestCursor(ts, request_id) for request_id, ts in arrived.items()], dict[UUID, _Text]()
     for some in chunks(sorted(keys, key=lambda key: key.ts)):
-        params = {"project": project_id, **key_parameters(some)}
-        rows = visible.query(
-            f"SELECT request_id, is_last, text FROM ({_TEXTS})", params, row=_Text, name="variants.signals.texts"
-        )
+        sql = f"SELECT request_id, is_last, text FROM ({_TEXTS})"
+        rows = visible.query(sql, keyed(project_id, some), row=_Text, name="variants.signals.texts")
         found.update({row.request_id: row for row in rows})
+        sharing = visible.query(_SHARING, keyed(project_id, some), row=_Sharing, name="variants.signals.sharing")
+        parts = parts_of(project_id, [row.shared for row in sharing], "prompt")
+        prompts = {
+            row.request_id: "".join((*(parts.get(one, "") for one in row.shared), row.prompt)) for row in sharing
+        }
+        found.update({one: _text(one, prompt) for one, prompt in prompts.items() if len(prompt) < _CUT_AT})
     return found
+
+
+def _text(request_id: UUID, prompt: str) -> _Text:
+    _, *found = _ROLE.split(f"\n{prompt}")
+    roles, texts = found[::2], found[1::2]
+    last = next((text for role, text in zip(reversed(roles), reversed(texts), strict=True) if role == "user"), "")
+    return _Text(request_id, is_last=roles[-1:] == ["user"], text=last[:_TEXT_CHARACTERS])
+
+
+_UNSPACED = "".join(f"{chr(first)}-{chr(last)}" for first, last in UNSPACED)
+# In scripts without spaces between words each character is a word.
+_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
+
+
+def word_overlap(first: str, second: str) -> float:
+    """Returns the share of the words of both texts that the other one has too, from 0 to 1, without regard to their
+    order or letter case. A word that occurs several times counts as often. A text without words has nothing in common
+    with any."""
+    words, others = _words(first), _words(second)
+    count = words.total() + others.total()
+    return 2 * (words & others).total() / count if count else 0.0
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.casefold()))

@@ -1,4 +1,4 @@
-"""Counts the users of a rollout with sticky allocation, once a stage, which its evaluation compares beside requests.
+"""Counts the users of a rollout with sticky allocation, once a stage, to compare them beside requests.
 
 A user counts for a metric in the minute of the stage in which the user's fifth request with a value of the metric was
 recorded, with these five. Users who were in the target before the stage are left out: if the arms do not differ, chance
@@ -22,7 +22,7 @@ FIRST = 5
 @dataclass(frozen=True)
 class UserMinute:
     """One arm of one stage in one minute. `users` are counted by the number of bad ones among their first five
-    requests, or by the bin of the mean of the five values, for `latency` and `cost`."""
+    requests, or by the bin of the five values' mean, for `latency` and `cost`."""
 
     minute: int
     stage: int
@@ -61,8 +61,8 @@ GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
 
 
 def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int, log_ratio: float) -> list[UserMinute]:
-    """Returns the users by minute. `weights_before` are the weights before each stage, the first of which is 0. A
-    request is slow above `slow_bin`."""
+    """By minute. `weights_before` are the weights before each stage, the first of which is 0. A request is slow above
+    `slow_bin`."""
     params = {
         **rows.parameters(),
         "weights_before": list(weights_before),

@@ -1,5 +1,3 @@
-"""Announces to the worker that scores or feedback wait to be copied."""
-
 from __future__ import annotations
 
 import logging
@@ -16,7 +14,7 @@ _EXPIRES_SECONDS = 60
 
 
 def announce() -> None:
-    """Asks the worker to copy now. Without a broker the copy waits for beat: nothing is lost, so nothing fails."""
+    """Asks the worker to copy now. Without a broker the scheduled copy does it, so failures are ignored."""
     try:
         current_app.send_task(TASK, retry=False, expires=_EXPIRES_SECONDS)
     except OperationalError as error:

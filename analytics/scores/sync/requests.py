@@ -1,13 +1,14 @@
-"""Reads the requests to which scores and feedback belong."""
-
 from __future__ import annotations
 
+import logging
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.errors import AnalyticsLimitError
 
 # A request's id and its row both contain its time; the two may differ by this much.
 _SLACK = timedelta(minutes=10)
@@ -44,7 +45,7 @@ LIMIT 1 BY r.request_id
 
 
 def find_requests(project_id: UUID, request_ids: Iterable[UUID]) -> Mapping[UUID, ScoredRequest]:
-    """Returns the requests that the store has, by id. `request_ids` are UUIDv7.
+    """`request_ids` are UUIDv7. Leaves out unknown ones.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError.
     """
@@ -65,3 +66,43 @@ def _made_at(request_id: UUID) -> datetime:
     """Returns the time in a UUIDv7 (RFC 9562, 5.7), limited to the times that a query parameter can have."""
     latest = (_LATEST - _EPOCH) // timedelta(milliseconds=1)
     return _EPOCH + timedelta(milliseconds=min(request_id.int >> _TIME_SHIFT, latest))
+
+
+logger = logging.getLogger("analytics.score_sync")
+
+# Pairs of an age and a pause: while the request of a row up to this age is unknown, the row is looked at again after
+# the pause.
+_LOOKS = (
+    (timedelta(minutes=2), timedelta(seconds=20)),
+    (timedelta(minutes=15), timedelta(minutes=2)),
+    (timedelta(hours=2), timedelta(minutes=15)),
+    (timedelta(days=2), timedelta(hours=4)),
+)
+FIRST_PAUSE = _LOOKS[0][1]
+LONGEST_WAY = _LOOKS[-1][0]
+"""For so long a request may be on its way to the store: while that was away, its record waited in a spool."""
+
+
+def requests_of(named: Mapping[UUID, tuple[UUID, UUID | None]]) -> Mapping[UUID, ScoredRequest]:
+    """Returns the stored requests by the keys of the rows. `named` has project and request of each, None for an id that
+    is not the gateway's."""
+    request_ids: defaultdict[UUID, dict[UUID, UUID]] = defaultdict(dict)
+    for key, (project_id, request_id) in named.items():
+        if request_id is not None:
+            request_ids[project_id][key] = request_id
+    found: dict[UUID, ScoredRequest] = {}
+    for project_id, ids in request_ids.items():
+        try:
+            requests = find_requests(project_id, ids.values())
+        except AnalyticsLimitError:
+            # A row without its request is copied for now.
+            logger.warning("copy.requests_not_found project_id=%s rows=%d", project_id, len(ids))
+            continue
+        found.update({key: requests[request_id] for key, request_id in ids.items() if request_id in requests})
+    return found
+
+
+def next_look(now: datetime, since: datetime) -> datetime | None:
+    """Returns when to look again for the request of a row made or changed at `since`, None if it is too old to come."""
+    age = now - since
+    return next((now + pause for until, pause in _LOOKS if age < until), None)

@@ -1,13 +1,26 @@
-"""Makes rows of ClickHouse's tables of scores and feedback."""
-
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from analytics.clickhouse import client
 from analytics.models import SCORE_LABEL_CHARACTERS, CopyWithdrawal, Feedback, Score, ScoreType
 from analytics.scores.sync.requests import ScoredRequest
+
+CHUNK = 2000
+
+
+def insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]]) -> None:
+    if not copies:
+        return
+    # The token depends on the ids and versions of the rows alone, so that the same rows sent again are the same insert.
+    place = columns.index("id"), columns.index("version")
+    revisions = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
+    client.insert(table, columns, copies, token=hashlib.sha256(revisions.encode()).hexdigest())
+
 
 KEY = ("project_id", "ts", "id")
 STATE = ("version", "is_deleted", "drop_date")
@@ -31,7 +44,7 @@ _UNKNOWN = ScoredRequest(_NO_UUID, "", "", _NO_UUID, 0, _NO_UUID, "")
 
 
 def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
-    """Returns the row of a score. Its version is higher with a known request, so that it replaces the one without."""
+    """A row with a known request has a higher version, so that it replaces the one without."""
     known = request or _UNKNOWN
     version = 2 * score.revision + (request is not None)
     return (
@@ -44,8 +57,7 @@ def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
 
 
 def feedback_row(row: Feedback, request: ScoredRequest | None, *, is_settled: bool) -> tuple[Any, ...]:
-    """Returns the row of a piece of feedback; `score` 0 means that there is none. Its version is higher when what it
-    names is settled, so that it replaces the one from before."""
+    """`score` 0 means none. A settled row has a higher version, so that it replaces the one from before."""
     known = request or _UNKNOWN
     return (
         *_key(row.project_id, row.created_at, row.pk),
@@ -71,7 +83,7 @@ def _drop_date(made_at: datetime) -> Any:
 
 
 def _label(score: Score) -> str:
-    """Returns the label of a category score: its label, or else its reason, unless that is a long explanation."""
+    """Returns a category score's label, or else its reason, unless that is a long explanation."""
     if score.score_type != ScoreType.CATEGORY or score.score_label or len(score.reason) > SCORE_LABEL_CHARACTERS:
         return score.score_label
     return score.reason

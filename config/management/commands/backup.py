@@ -1,5 +1,3 @@
-"""`manage.py backup`: the configuration and the request log of a running installation, into a folder or a bucket."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""`manage.py check_deployment`: reports whether this host is fit to serve, and lists its problems."""
-
 from __future__ import annotations
 
 import json

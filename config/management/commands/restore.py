@@ -1,5 +1,3 @@
-"""`manage.py restore`: a backup into empty stores, before the first `manage.py serve`."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""`manage.py serve`: the whole product on one machine."""
-
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from config import json_log
 from config.supervisor import allocator, fork_server, lock, run_files, web
 from config.supervisor.children import StartError
-from config.supervisor.supervise import IMPORTED, Supervisor
+from config.supervisor.supervise import Supervisor
 from core.processes.schema import import_migrations
 
 
@@ -46,7 +44,6 @@ class Command(BaseCommand):
             sys.stdout = json_log.JsonLines(sys.stdout, logging.INFO)
             self.stdout = OutputWrapper(sys.stdout)
         allocator.return_freed_memory()
-        fork_server.import_modules(IMPORTED)
         import_migrations()
         # Only the supervisor goes on from here; it opens whatever only one process may have.
         requests = fork_server.split()

@@ -1,4 +1,4 @@
-"""The address of an image that a request or its answer carries. Nothing is fetched from anywhere else."""
+"""Serves an image that a request or its answer carries. It fetches nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from analytics.conversation.responses import read_response
 from analytics.conversation.turns import inline_images
 from analytics.presenters.requests import find_request
 from analytics.queries.requests import get_payload
-from core.errors import NotFoundError
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 
 # The image is untrusted content: opened by itself it may run and load nothing.
 _HEADERS = {
@@ -29,23 +27,18 @@ _HEADERS = {
 }
 
 
-@register_page
 class RequestImagePage(Page):
     name = "analytics_requests_image"
     route = "analytics/requests/<uuid:project_id>/<uuid:request_id>/images/<int:number>"
     title = "Image"
-    template = "ui/page.html"
 
     def _page(self, visit: Visit, route: Mapping[str, Any]) -> HttpResponseBase:
         return image_response(visit.project.pk, route["request_id"], route["number"])
 
 
 def image_response(project_id: UUID, request_id: UUID, number: int) -> HttpResponseBase:
-    """Returns the image with this number of the bodies of a request. Raises Http404."""
-    try:
-        payload = get_payload(project_id, find_request(project_id, request_id))
-    except NotFoundError as error:
-        raise Http404(error.message) from error
+    """Returns image `number` of a request's bodies. Raises NotFoundError and Http404."""
+    payload = get_payload(project_id, find_request(project_id, request_id))
     sides = (read_request(payload.request).turns, read_response(payload.response)) if payload else ()
     part = next(islice(inline_images(*sides), number, None), None)
     image = decode_image(part) if part else None

@@ -1,5 +1,3 @@
-"""The figures of a request in words, each with a link to what it names."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -26,8 +24,6 @@ _COST_SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A labelled value. One with an `identifier` is shown as that id, linked to `href`."""
-
     label: str
     value: object
     href: str = ""
@@ -65,7 +61,6 @@ def tiles(found: RequestDetail) -> list[Tile]:
 
 
 def facts(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
-    """Yields what the record holds, without what is empty."""
     for fact in (*_people(visit, found), *_models(visit, found), *_prompt(visit, found), *_rest(found)):
         if fact.value not in (None, "", 0) or fact.identifier:
             yield fact
@@ -133,7 +128,6 @@ def _prompt(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
 
 
 def _page_of(visit: Visit, record_id: UUID, *names: str) -> str:
-    """Returns the address of the first page that is there."""
     return next((href for name in names if (href := visit.link_if_there(name, record_id))), "")
 
 

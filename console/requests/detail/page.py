@@ -1,5 +1,3 @@
-"""The page of one request: what happened, its attempts, the conversation, its scores, feedback and bodies."""
-
 from __future__ import annotations
 
 import shlex
@@ -9,35 +7,30 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
 from analytics.deletion.services import delete_request
-from analytics.discussions.subject import subject_request
+from analytics.discussions.subject import Subject, subject_request
 from analytics.presenters.timelines import neighbours_of
 from analytics.queries import visible
 from analytics.queries.requests import Payload, RequestRow, get_request_time
 from analytics.scores import services
 from analytics.telemetry.operation_names import operation_names
 from analytics.wire.attempts import AttemptEntry
-from analytics.wire.conversations import TextBounds
-from analytics.wire.request_conversations import request_conversation
+from analytics.wire.conversations import TextBounds, request_conversation
 from analytics.wire.requests import RequestDetail
-from console.discussions.actions import ACTIONS, act
-from console.discussions.panel import CommentForm, assignment_context, discussion_panel
+from console.discussions.actions import DiscussedPage
+from console.discussions.panel import assignment_context
 from console.requests.detail.links import facts, tiles
 from console.requests.detail.queue import add_to_queue, queue_context
 from console.requests.detail.record import Record
 from console.requests.detail.score_form import ScoreForm
 from console.requests.detail.short_link import short_address
-from core.errors import ApplicationError
 from core.http.addresses import public_url
 from core.roles import Right
-from core.ui.pages import Page, Visit
+from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Span, Waterfall
-from core.ui.registry import register_page
 from core.ui.tables import page_link
 from integrations.registry import provider_title
 
@@ -52,7 +45,7 @@ MAX_CHARACTERS = 20_000
 
 
 def attempts_waterfall(found: RequestDetail) -> Waterfall | None:
-    """Returns the waterfall, or None for a request for which no provider was asked."""
+    """Returns None if no provider was called."""
     attempts = found["attempt_timeline"]
     if not attempts:
         return None
@@ -81,7 +74,7 @@ def _after(start: datetime, milliseconds: float) -> datetime:
 
 
 def curl_command(row: RequestRow, payload: Payload | None, max_characters: int) -> str:
-    """Returns the command; empty for a body that is not kept, is too long, or is no JSON."""
+    """Returns an empty text if the body is not stored, too long or not JSON."""
     body = payload.request if payload else ""
     if not body.startswith("{") or len(body) > max_characters:
         return ""
@@ -100,40 +93,46 @@ def _identity(row: RequestRow) -> list[str]:
     return [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in named.items() if value]
 
 
-@register_page
-class RequestPage(Page):
+class RequestPage(DiscussedPage[UUID, ScoreForm]):
     name = "analytics_requests_detail"
     route = "analytics/requests/<uuid:project_id>/<uuid:request_id>/"
     parent = "analytics_requests_changelist"
     title = "Request"
-    template = "requests/detail/page.html"
-    methods = ("GET", "HEAD", "POST")
+    saves = ("", "score")
 
-    def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
+    def __init__(self) -> None:
+        super().__init__()
+        self._form = ScoreForm()
+
+    def record(self, visit: Visit, **route: Any) -> UUID:
         request_id: UUID = route["request_id"]
-        playground = visit.link_if_there("gateway_playground_changelist", request=request_id)
+        return request_id
+
+    def subject(self, record: UUID) -> Subject:
+        return subject_request(record)
+
+    def form(self, visit: Visit, record: UUID, data: Any = None) -> ScoreForm:
+        self._form = ScoreForm(data)
+        return self._form
+
+    def shown(self, visit: Visit, record: UUID, form: ScoreForm) -> Mapping[str, Any]:
+        playground = visit.link_if_there("gateway_playground_changelist", request=record)
         return {
-            "title": f"Request {str(request_id)[:13]}…",
-            "request_id": request_id,
-            "log": visit.link("analytics_requests_changelist"),
+            "title": f"Request {str(record)[:13]}…",
             "playground": playground if visit.sees_content else "",
             "may_delete": visit.may(Right.ADMINISTER),
-            "short_address": short_address(visit, request_id),
-            **assignment_context(visit, subject_request(request_id)),
+            "short_address": short_address(visit, record),
+            **assignment_context(visit, subject_request(record)),
             **queue_context(visit),
-            "evaluators": visit.link_if_there("evaluators", request_id=request_id) if visit.may(Right.EDIT) else "",
-            "dataset": visit.link_if_there("datasets", request_id=str(request_id)) if visit.may(Right.EDIT) else "",
+            "evaluators": visit.link_if_there("evaluators", request_id=record) if visit.may(Right.EDIT) else "",
+            "dataset": visit.link_if_there("datasets", request_id=record) if visit.may(Right.EDIT) else "",
         }
-
-    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
-        return self._panels(visit, route["request_id"], ScoreForm())
 
     def existence(self, visit: Visit, **route: Any) -> Callable[[], bool]:
         return partial(visible.looked_up(visit.project.pk).run, _is_stored, visit.project.pk, route["request_id"])
 
-    def _panels(
-        self, visit: Visit, request_id: UUID, form: ScoreForm, comment: CommentForm | None = None
-    ) -> Sequence[Panel]:
+    def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
+        request_id = self.record(visit, **route)
         record = Record(visit.project.pk, request_id, sees_content=visit.sees_content)
         query = visit.request.GET
         show_all = _ALL in query
@@ -168,7 +167,7 @@ class RequestPage(Page):
                 **shared,
                 "scores": found["scores"],
                 "feedback": found["feedback"],
-                "form": form,
+                "form": self._form,
                 "may_score": visit.may(Right.EDIT),
             }
 
@@ -184,48 +183,24 @@ class RequestPage(Page):
             Panel("summary", "What happened", "requests/detail/summary.html", summary, is_wide=True),
             Panel("conversation", "Conversation", "requests/detail/conversation.html", conversation),
             Panel("scores", "Scores", "requests/detail/scores.html", scores),
-            discussion_panel(visit, subject_request(request_id), comment),
+            self.discussion(visit, request_id),
             Panel("raw", "As it was stored", "requests/detail/raw.html", raw, is_wide=True),
         ]
 
     def _address(self, visit: Visit, request_id: UUID | None) -> str:
         return visit.link(self.name, visit.project.pk, request_id) if request_id else ""
 
-    def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
-        """Records a score, adds the request to a review queue, comments on it, assigns it, or deletes it."""
-        request_id: UUID = route["request_id"]
-        action = visit.request.POST.get("action")
-        if action == "delete":
-            return self._delete(visit, request_id)
-        visit.require(Right.EDIT)
-        if action in ACTIONS:
-            return self._discuss(visit, request_id)
-        if action == "queue":
-            add_to_queue(visit, request_id)
-            return HttpResponseRedirect(visit.request.get_full_path())
-        form = ScoreForm(visit.request.POST)
-        if not form.is_valid():
-            return self.render(visit, self._panels(visit, request_id, form), **self.context(visit, **route))
-        services.record_score(project_id=visit.project.pk, score=form.score(str(request_id)), actor=visit.actor)
-        messages.success(visit.request, "The score is recorded.")
-        return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-scores")
+    def save(self, visit: Visit, record: UUID, form: ScoreForm) -> HttpResponseBase:
+        services.record_score(project_id=visit.project.pk, score=form.score(str(record)), actor=visit.actor)
+        return visit.done("The score is recorded.", self.address(visit, record) + "#panel-scores")
 
-    def _discuss(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
-        refused = act(visit, subject_request(request_id))
-        if refused is not None:
-            panels = self._panels(visit, request_id, ScoreForm(), refused)
-            return self.render(visit, panels, **self.context(visit, request_id=request_id))
-        return HttpResponseRedirect(f"{visit.request.get_full_path()}#panel-discussion")
+    def do_queue(self, visit: Visit, record: UUID) -> HttpResponseBase:
+        return visit.done(add_to_queue(visit, record), self.address(visit, record))
 
-    def _delete(self, visit: Visit, request_id: UUID) -> HttpResponseBase:
+    def do_delete(self, visit: Visit, record: UUID) -> HttpResponseBase:
         visit.require(Right.ADMINISTER)
-        try:
-            delete_request(visit.project.pk, request_id, actor=visit.actor)
-        except ApplicationError as error:
-            messages.error(visit.request, error.message)
-            return HttpResponseRedirect(visit.request.get_full_path())
-        messages.success(visit.request, "The request is deleted.")
-        return HttpResponseRedirect(visit.link(self.parent))
+        delete_request(visit.project.pk, record, actor=visit.actor)
+        return visit.done("The request is deleted.", visit.link(self.parent))
 
 
 def _is_stored(project_id: UUID, request_id: UUID) -> bool:

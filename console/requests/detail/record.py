@@ -1,4 +1,4 @@
-"""The record of a request, read once for all panels of its page, which load side by side."""
+"""The record of a request, read once for all panels of its page, which load in parallel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from analytics.wire.texts import request_without_texts
 
 
 class Record:
-    """A request of a project. What is read is kept, also for panels that come later."""
-
     def __init__(self, project_id: UUID, request_id: UUID, *, sees_content: bool) -> None:
         self.project_id = project_id
         self.request_id = request_id
@@ -24,7 +22,7 @@ class Record:
 
     @property
     def row(self) -> RequestDetailRow:
-        """The stored row. Raises NotFoundError."""
+        """Raises NotFoundError."""
         with self._lock:
             if self._row is None:
                 self._row = find_request(self.project_id, self.request_id)
@@ -32,7 +30,7 @@ class Record:
 
     @property
     def payload(self) -> Payload | None:
-        """The bodies; None where there are none, and for a reader without content."""
+        """The bodies; None if there are none, or for a reader without content."""
         row = self.row
         if not self._sees_content:
             return None
@@ -42,6 +40,6 @@ class Record:
             return self._payload
 
     def detail(self) -> RequestDetail:
-        """Returns what the API answers for the request, without bodies and, for such a reader, without texts."""
+        """Returns the API's answer without bodies, and without texts for a reader without content."""
         found = request_without_bodies(self.project_id, self.row)
         return found if self._sees_content else request_without_texts(found)  # type: ignore[return-value]

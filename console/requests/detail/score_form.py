@@ -1,5 +1,3 @@
-"""The form by which a person scores a request: a thumb, or a number from 0 to 100, and why."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +12,7 @@ _MAX_NUMBER = 100
 
 
 class ScoreForm(forms.Form):
-    """`verdict` is that of the pressed button: `up`, `down` or `number`."""
+    """`verdict` is the pressed button: `up`, `down` or `number` (0 to 100)."""
 
     score_name = forms.CharField(label="Name", initial="quality", max_length=SCORE_NAME_CHARACTERS)
     score_value = forms.FloatField(label="Value, 0 to 100", required=False, min_value=0, max_value=_MAX_NUMBER)

@@ -1,5 +1,5 @@
-"""The short address of a request, `/admin/r/<id>`, which stays when the addresses of pages change. It holds no secret:
-whoever opens it needs a role in the request's project, and sees there what this role shows."""
+"""The short address of a request, `/admin/r/<id>`, which stays when the addresses of pages change. It is not a secret:
+opening it takes a role in the request's project and shows what this role may see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from core.roles import Right
 from core.ui.formats import day
 from core.ui.navigation import address_of
 from core.ui.pages import Page, Visit
-from core.ui.registry import register_page
 
 NAME = "request_link"
 
@@ -28,7 +27,6 @@ _UNKNOWN = (
 )
 
 
-@register_page
 class RequestLinkPage(Page):
     name = NAME
     route = "r/<uuid:request_id>"
@@ -56,5 +54,4 @@ class RequestLinkPage(Page):
 
 
 def short_address(visit: Visit, request_id: UUID) -> str:
-    """Returns the whole short address of a request, to be copied."""
     return str(visit.request.build_absolute_uri(address_of(NAME, request_id)))

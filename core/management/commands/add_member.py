@@ -1,5 +1,3 @@
-"""`manage.py add_member`: adds a person to a project, or gives a member another role."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""`manage.py bootstrap`: makes a new project with a key of both scopes."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""`manage.py create_api_key`: makes another key for a project."""
-
 from __future__ import annotations
 
 import json

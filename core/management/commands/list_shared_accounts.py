@@ -1,5 +1,3 @@
-"""`manage.py list_shared_accounts`: lists accounts that several identities at OpenID providers open."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py reset_second_factor`: takes the second factor of an account away, for who lost phone and codes."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

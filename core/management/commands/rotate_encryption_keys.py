@@ -1,5 +1,3 @@
-"""`manage.py rotate_encryption_keys`: encrypts every stored secret under the newest key."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -49,8 +47,6 @@ class Command(BaseCommand):
         self._rotate()
 
     def _rotate(self) -> None:
-        """Rotates until nothing is left. Raises CommandError when older keys keep being used; what was rotated is in
-        the audit log all the same."""
         rotated: Counter[str] = Counter()
         projects: Counter[UUID | None] = Counter()
         try:
@@ -83,6 +79,5 @@ class Command(BaseCommand):
 
 
 def _change(project_id: UUID | None, **after: int | bool) -> Change:
-    """Returns the change of the audit log for the secrets of a project, or for those of none."""
     whose = "installation" if project_id is None else "project"
     return Change(ENCRYPTION, str(project_id or whose), f"secrets of the {whose}", project_id, CHANGED, after=after)

@@ -1,4 +1,4 @@
-"""Plots as SVG within HTML, made by the server: pages describe them, `render` draws them, no script is needed.
+"""Plots as SVG in HTML, made by the server: pages describe them, `render` draws them, no script is needed.
 
 `core/static/core/ui/plot.js` adds values under the pointer and by keys, and a brush.
 """

@@ -1,5 +1,3 @@
-"""The lines and bars of a plot."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +18,8 @@ _Point = tuple[int, float]
 
 
 def lines(plot: Plot, times: TimeScale, values: ValueScale) -> SafeString:
-    """Returns the bands below the lines. The lines have coordinates of their own, which are stretched to the width of
-    the plot; points without neighbours are dots. The interval that is going on is a hollow dot beside the line."""
+    """Returns lines above bands. Lines have their own coordinates, stretched to the plot's width; points without
+    neighbours are dots. The current interval is a hollow dot beside the line."""
     stretched = [_band(plot, band, times, values) for band in plot.bands]
     dots: list[SafeString] = []
     for index, series in enumerate(plot.series):
@@ -97,7 +95,6 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _runs(values: Sequence[Value]) -> Iterator[list[_Point]]:
-    """Yields the points between two gaps."""
     found = [(index, number(value)) for index, value in enumerate(values)]
     for is_gap, run in groupby(found, key=lambda pair: pair[1] is None):
         if not is_gap:
@@ -105,7 +102,6 @@ def _runs(values: Sequence[Value]) -> Iterator[list[_Point]]:
 
 
 def stacked_totals(plot: Plot) -> list[float]:
-    """Returns the heights of the bars that stand on each other; values below zero are not stacked."""
     return [
         sum(max(number(one) or 0.0, 0.0) for one in column)
         for column in zip(*(series.values for series in plot.series), strict=True)
@@ -113,7 +109,6 @@ def stacked_totals(plot: Plot) -> list[float]:
 
 
 def bars(plot: Plot, times: TimeScale, values: ValueScale, key: str) -> SafeString:
-    """Returns bars side by side, or on each other in the order of the series."""
     beneath = [0.0] * len(plot.times)
     groups = []
     for index, series in enumerate(plot.series):
@@ -145,7 +140,6 @@ def _bar(
 
 
 def hatches(plot: Plot, key: str) -> SafeString:
-    """Returns the patterns of the bars of all series but the first."""
     if plot.kind == "line":
         return joined([])
     patterns = [_hatch(series, index, key) for index, series in enumerate(plot.series) if index % COLOURS]

@@ -1,5 +1,3 @@
-"""The axes of a plot, and the lines across it: thresholds and marks."""
-
 from __future__ import annotations
 
 from datetime import tzinfo
@@ -19,7 +17,6 @@ _CHARACTER_ROOM = 2.4
 
 
 def value_axis(values: ValueScale, unit: Unit) -> SafeString:
-    """Returns a faint line for each tick and its label at the left, outside of the area."""
     parts = []
     # The labels of a slim plot would touch.
     for tick in values.ticks if values.area == AREA else (values.ticks[0], values.ticks[-1]):
@@ -34,7 +31,6 @@ def time_axis(times: TimeScale, values: ValueScale, zone: tzinfo) -> SafeString:
 
 
 def time_axis_at(times: TimeScale, zone: tzinfo, bottom: int) -> SafeString:
-    """Returns the ticks and their labels below a drawing that ends at `bottom`."""
     parts = []
     for moment, label, is_first_rank in spread(time_ticks(times.start, times.end, zone)):
         place = times.place(moment)
@@ -70,7 +66,6 @@ def _threshold(threshold: Threshold, unit: Unit, y: float) -> SafeString:
 
 
 def marks(plot: Plot, times: TimeScale) -> SafeString:
-    """Returns a dotted line for each mark in the range, named where there is room."""
     parts: list[SafeString] = []
     taken_until = -1.0
     for mark in sorted(plot.marks, key=lambda one: one.time):

@@ -1,5 +1,3 @@
-"""A ranking as a table whose values have a bar beside them."""
-
 from __future__ import annotations
 
 from django.utils.safestring import SafeString

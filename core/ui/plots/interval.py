@@ -1,5 +1,3 @@
-"""A difference with the interval in which it lies, beside zero and the limit from which on it matters."""
-
 from __future__ import annotations
 
 from django.utils.safestring import SafeString
@@ -13,7 +11,6 @@ _ROOM = 0.08
 
 
 def render_interval(interval: Interval) -> SafeString:
-    """Returns an image whose label has the values in words."""
     ends = [0.0, interval.low, interval.high, interval.value]
     if interval.limit is not None:
         ends.append(interval.limit)
@@ -49,7 +46,6 @@ def render_interval(interval: Interval) -> SafeString:
 
 
 def _kind(interval: Interval) -> str:
-    """Returns the colour: a whole interval beyond the limit is bad, one within it good, and one across it neither."""
     limit, low, high = interval.limit, interval.low, interval.high
     if limit is None:
         return "plot-neutral"

@@ -1,5 +1,3 @@
-"""How plots write values and times."""
-
 from __future__ import annotations
 
 import math
@@ -14,7 +12,6 @@ _COMPACT_FROM = 10_000
 
 
 def value_label(unit: Unit, value: Value) -> str:
-    """Returns a value in full, for tables and readouts; a dash for a gap."""
     shown = number(value)
     if value is None or shown is None:
         return formats.NONE
@@ -28,7 +25,6 @@ def value_label(unit: Unit, value: Value) -> str:
 
 
 def tick_label(unit: Unit, value: float, step: float) -> str:
-    """Returns the label of a tick on an axis whose ticks are `step` apart: no more digits than tell them apart."""
     if abs(value) < step / 1000:
         return "0"
     if unit is Unit.SHARE:
@@ -61,8 +57,8 @@ def _digits(value: float, step: float) -> str:
 
 
 def time_label(moment: datetime, step: timedelta, zone: tzinfo) -> str:
-    """Returns the beginning of an interval: a day, or a day and a time. Figures by day are of UTC days, which begin at
-    another time in most zones: without that time the label would name the day before."""
+    """Returns a day, or a day and a time. Daily figures are of UTC days, which begin at another time in most zones:
+    without the time, the label would name the day before."""
     local = moment.astimezone(zone)
     day = f"{local.day} {local:%b}"
     if step >= _DAY and not (local.hour or local.minute):
@@ -71,7 +67,6 @@ def time_label(moment: datetime, step: timedelta, zone: tzinfo) -> str:
 
 
 def number(value: Value) -> float | None:
-    """Returns the value to draw, or None for a gap."""
     if value is None:
         return None
     found = float(value)

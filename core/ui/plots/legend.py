@@ -1,4 +1,4 @@
-"""The legend of a plot: its series differ by a colour, and by a pattern of dashes or of hatches as well."""
+"""A plot's legend: series differ by colour, and by dashes or hatches as well."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ DASHES = ("", "6 4", "2 3", "10 3 2 3", "12 5", "1 5")
 
 
 def colour(kind: Kind, index: int) -> str:
-    """Returns the class that sets the colour of a series by its kind, or by its place."""
     return f"plot-{kind}" if kind else f"plot-s{index % COLOURS + 1}"
 
 
@@ -25,7 +24,6 @@ def dash(index: int) -> str:
 
 
 def legend(plot: Plot) -> SafeString:
-    """Returns the list of series, bands and thresholds; nothing for a single series."""
     items = [_item(plot, colour(series.kind, index), index, series.name) for index, series in enumerate(plot.series)]
     named = {series.name for series in plot.series}
     items += [_band(band.name) for band in plot.bands if band.name not in named]
@@ -60,7 +58,6 @@ def _band(name: str) -> SafeString:
 
 
 def hatch_lines(index: int, size: int) -> list[SafeString]:
-    """Returns the lines of a square that is repeated over the bars of a series; the first series is plain."""
     paths = (
         "",
         f"M0 {size}L{size} 0",
@@ -74,7 +71,6 @@ def hatch_lines(index: int, size: int) -> list[SafeString]:
 
 
 def mark_list(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:
-    """Returns the marks in words, each with its link."""
     items = [
         element("li", linked(mark.name, mark.href), " ", element("span", time_label(mark.time, times.step / 60, zone)))
         for mark in plot.marks

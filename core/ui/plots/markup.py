@@ -1,5 +1,3 @@
-"""Elements of HTML and SVG with everything escaped."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,10 +9,10 @@ _VOID = frozenset({"br", "col", "hr", "img", "input"})
 
 
 def element(name: str, *children: object, **attributes: object) -> SafeString:
-    """Returns an element; children that are not safe strings are escaped, attributes that are None or "" are left out.
+    """Escapes children that are not safe strings; leaves out attributes that are None or "".
 
-    A trailing underscore of an attribute's name is dropped, other underscores are hyphens: `class_`, `aria_label`.
-    `viewBox` and `preserveAspectRatio` are spelled as they are.
+    In an attribute's name, a trailing underscore is dropped and others become hyphens: `class_`, `aria_label`.
+    `viewBox` and `preserveAspectRatio` stay.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_written(value))}"'
@@ -27,12 +25,10 @@ def element(name: str, *children: object, **attributes: object) -> SafeString:
 
 
 def joined(children: Iterable[object]) -> SafeString:
-    """Returns the children one after another, escaped unless they are safe."""
     return mark_safe("".join(child if isinstance(child, SafeString) else escape(str(child)) for child in children))  # noqa: S308 - escaped here
 
 
 def decimals(number: float) -> str:
-    """Returns a coordinate with at most two decimals."""
     text = f"{number:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -46,7 +42,6 @@ def _written(value: object) -> str:
 
 
 def hidden(text: str) -> SafeString:
-    """Returns a text for screen readers alone."""
     return element("span", text, class_="sr")
 
 

@@ -1,5 +1,3 @@
-"""Renders every kind of plot."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -19,7 +17,6 @@ Drawing = Plot | BarList | Interval | Waterfall | Strip | Sparkline
 
 
 def render(plot: Drawing, *, now: datetime | None = None) -> SafeString:
-    """Returns the HTML of a plot, with times in the current time zone and nothing later than `now`."""
     moment, zone = now or timezone.now(), timezone.get_current_timezone()
     match plot:
         case Plot():

@@ -1,6 +1,6 @@
-"""Where values and times are in a plot: percentages of its width, pixels of its height. Pure.
+"""Positions of values and times: per cent of a plot's width, pixels of its height.
 
-The width is in percentages so that a plot is as wide as its place while its texts keep their size.
+Per cent lets a plot fill its place while its texts keep their size.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _HEADROOM = 0.02
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Intervals of `step` that begin at `starts`, in a range from `start` to `end`."""
-
     starts: Sequence[datetime]
     step: timedelta
     end: datetime
@@ -37,16 +35,14 @@ class TimeScale:
 
     @property
     def is_going_on(self) -> bool:
-        """True if the last interval has not ended: its figures are those so far."""
         return self.end < self.starts[-1] + self.step
 
     def place(self, moment: datetime) -> float:
-        """Returns per cent of the width, at most those of the range's ends."""
+        """Returns per cent of the width, clamped to the range."""
         share = (moment - self.start) / (self.end - self.start)
         return min(max(share, 0.0), 1.0) * 100
 
     def interval(self, index: int) -> tuple[float, float]:
-        """Returns where an interval begins and ends, in per cent of the width."""
         return self.place(self.starts[index]), self.place(self.starts[index] + self.step)
 
     def middle(self, index: int) -> float:
@@ -55,7 +51,7 @@ class TimeScale:
 
 
 def time_scale(starts: Sequence[datetime], step: timedelta | None, now: datetime) -> TimeScale:
-    """Returns the scale of ascending intervals that began before `now`; there is at least one."""
+    """`starts` must ascend, begin before `now`, and not be empty."""
     length = step or smallest_distance(starts)
     # The interval that is going on ends now; a plot shows at least its first minute.
     end = min(starts[-1] + length, max(now, starts[-1] + min(length, timedelta(minutes=1))))
@@ -63,15 +59,12 @@ def time_scale(starts: Sequence[datetime], step: timedelta | None, now: datetime
 
 
 def smallest_distance(starts: Sequence[datetime]) -> timedelta:
-    """Returns the smallest distance of two times in ascending order, or an hour for a single one."""
     distances = (later - earlier for earlier, later in pairwise(starts))
     return min((distance for distance in distances if distance), default=_HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class ValueScale:
-    """Values by pixels: `area` is the height of the drawing without its axis of times."""
-
     ticks: Sequence[float]
     area: int = AREA
 
@@ -84,7 +77,7 @@ class ValueScale:
         return self.ticks[1] - self.ticks[0]
 
     def y(self, value: float) -> float:
-        """Returns pixels from the upper edge of the area, at most those of its edges."""
+        """Returns pixels from the area's upper edge, clamped to the area."""
         low, high = self.ticks[0], self.ticks[-1]
         return self.area * (1 - min(max((value - low) / (high - low), 0.0), 1.0))
 

@@ -19,7 +19,7 @@ NO_DATA = "No data in this range."
 
 
 class Unit(StrEnum):
-    """The unit of a plot's values. A share is a number from 0 to 1, money is in dollars."""
+    """A share is a number from 0 to 1; money is in dollars."""
 
     COUNT = "count"
     MONEY = "money"
@@ -30,8 +30,6 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or the bars of one colour: one value for each time of its plot."""
-
     name: str
     values: Sequence[Value]
     kind: Kind = ""
@@ -39,8 +37,6 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A horizontal line at a value, with its name."""
-
     name: str
     value: float | Decimal
     kind: Kind = "warn"
@@ -48,8 +44,6 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A vertical line at a moment, such as the beginning of a rollout's stage."""
-
     name: str
     time: datetime
     href: str = ""
@@ -57,8 +51,6 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The area between two values at each time; it has the colour of the series with its name."""
-
     name: str
     lower: Sequence[Value]
     upper: Sequence[Value]
@@ -66,12 +58,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Values over time. Each of `times` begins an interval of `step`, which is the smallest distance of two times if it
-    is not given; intervals that begin after now are left out, unless the plot has a forecast and is not `until_now`.
+    """Values over time. Each of `times` begins an interval of `step`, by default the smallest distance of two times.
+    Intervals that begin after now are left out, unless the plot has a forecast and is not `until_now`.
 
-    The axis of values begins at zero, or with `from_zero=False` near the lowest value. `brush` is the address of a
-    page that opens, with `start` and `end` added, for the time that somebody marks with the pointer; `keep` that of
-    the form which keeps the plot as a chart of a dashboard.
+    The value axis begins at zero; with `from_zero=False`, near the lowest value. `brush` is the address of a page to
+    open with the `start` and `end` that somebody marks; `keep` is that of the form which keeps the plot on a dashboard.
     """
 
     title: str
@@ -104,8 +95,6 @@ class BarItem:
 
 @dataclass(frozen=True, slots=True)
 class BarList:
-    """A ranking by horizontal bars; the longest bar is the largest value."""
-
     title: str
     items: Sequence[BarItem]
     unit: Unit = Unit.COUNT
@@ -115,7 +104,7 @@ class BarList:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of work in a trace. One without `end` has not ended, and is drawn to the end of the trace."""
+    """A piece of work in a trace. Without `end` it has not ended, and is drawn to the trace's end."""
 
     id: str
     parent_id: str | None
@@ -129,8 +118,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """A tree of spans with a bar for the time of each. The first `open_depth` levels are unfolded, and the way to each
-    span of kind "bad" is."""
+    """A tree of spans, each with a bar for its time. The first `open_depth` levels are unfolded, and so is the way to
+    each span of kind "bad"."""
 
     title: str
     spans: Sequence[Span]
@@ -144,8 +133,6 @@ State = Literal["good", "warn", "bad", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A state over time: each cell is the beginning of an interval, its state and what it says in words."""
-
     title: str
     cells: Sequence[tuple[datetime, State, str]]
     step: timedelta | None = None
@@ -155,8 +142,6 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A small line without axes for a row of a table; `title` says what it shows."""
-
     title: str
     values: Sequence[Value]
     unit: Unit = Unit.COUNT
@@ -165,8 +150,8 @@ class Sparkline:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A difference and the interval in which it lies, for one row of a table. `limit` is the difference from which on
-    it matters, with a name for it: upwards, or downwards where it is negative. `label` writes a difference."""
+    """A difference and its interval, for a row of a table. `limit` is the difference that matters: upwards, or
+    downwards if negative. `label` writes a difference."""
 
     title: str
     low: float

@@ -1,5 +1,3 @@
-"""A small line without axes."""
-
 from __future__ import annotations
 
 from django.utils.safestring import SafeString
@@ -13,7 +11,6 @@ _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
 
 
 def render_sparkline(spark: Sparkline) -> SafeString:
-    """Returns an image whose label names the latest and the highest value."""
     known = [(index, value) for index, one in enumerate(spark.values) if (value := number(one)) is not None]
     shared = {"class_": f"sparkline {colour(spark.kind, 0)}", "role": "img", "width": _WIDTH, "height": _HEIGHT}
     if not known:

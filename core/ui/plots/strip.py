@@ -1,5 +1,3 @@
-"""A state over time, as a strip of cells: the worse a state, the higher and the redder its cell."""
-
 from __future__ import annotations
 
 from datetime import datetime, tzinfo
@@ -59,7 +57,6 @@ def _essence(strip: Strip, states: list[State]) -> str:
 
 
 def _table(strip: Strip, cells: list[tuple[datetime, State, str]], times: TimeScale, zone: tzinfo) -> SafeString:
-    """Returns the states as a table, with one row for neighbours that say the same."""
     rows = []
     for (state, text), run in groupby(cells, key=lambda cell: (cell[1], cell[2])):
         first = next(run)[0]

@@ -1,5 +1,3 @@
-"""Where the axes of a plot have their ticks: round values, and round times in a time zone. Pure."""
-
 from __future__ import annotations
 
 import math
@@ -26,9 +24,9 @@ _LAST_YEAR = 9999
 
 
 def value_ticks(low: float, high: float, unit: Unit, *, count: int = 4, whole: bool = False) -> list[float]:
-    """Returns about `count` ascending round values of which the first is at most `low` and the last at least `high`.
+    """Returns about `count` ascending round values that span `low` to `high`. `low` must be below `high`.
 
-    With `whole` they are whole numbers. `low` has to be below `high`.
+    With `whole` they are whole numbers.
     """
     # Closer ticks than this would be the same numbers.
     smallest = max(abs(low), abs(high), 1e-6) * 1e-6
@@ -49,8 +47,8 @@ def _value_step(at_least: float, unit: Unit) -> float:
 
 
 def time_ticks(start: datetime, end: datetime, zone: tzinfo) -> list[tuple[datetime, str]]:
-    """Returns ascending moments from `start` to `end` with their labels: times such as 14:00, days such as 22 Nov,
-    months or years. `start` has to be before `end`."""
+    """Returns ascending moments with labels: times such as 14:00, days such as 22 Nov, months or years. `start` must be
+    before `end`."""
     length = end - start
     for step in _MINUTES:
         if length / step <= _MAX_TIME_TICKS:
@@ -69,7 +67,6 @@ def time_ticks(start: datetime, end: datetime, zone: tzinfo) -> list[tuple[datet
 
 
 def spread(ticks: Sequence[tuple[datetime, str]]) -> list[tuple[datetime, str, bool]]:
-    """Returns each tick and whether a narrow plot shows its label, too."""
     every = 2 if len(ticks) > _MAX_TIME_TICKS // 2 else 1
     return [(moment, label, index % every == 0) for index, (moment, label) in enumerate(ticks)]
 

@@ -1,5 +1,3 @@
-"""Plots of values over time: the figure with its legend, the drawing, and the values as a table."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -73,7 +71,6 @@ def render_plot(plot: Plot, zone: tzinfo, now: datetime) -> SafeString:
 
 
 def _until(plot: Plot, now: datetime) -> Plot:
-    """Returns the plot without the intervals that have not begun, in ascending order, and each series as long."""
     kept = sorted((moment, index) for index, moment in enumerate(plot.times) if moment <= now)
     indexes = [index for _, index in kept]
 
@@ -128,7 +125,6 @@ def _all_values(plot: Plot) -> list[float]:
 
 
 def _essence(plot: Plot, times: TimeScale, zone: tzinfo) -> str:
-    """Returns what the plot says in a sentence or two."""
     first, last = time_label(times.start, times.step, zone), time_label(plot.times[-1], times.step, zone)
     summaries = "; ".join(_summary(plot, series, times, zone) for series in plot.series)
     limits = "".join(f" {one.name}: {value_label(plot.unit, one.value)}." for one in plot.thresholds)

@@ -1,5 +1,3 @@
-"""A trace as a folded tree of spans, each with a bar for its time."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -35,7 +33,7 @@ class Node:
 def span_tree(spans: Sequence[Span]) -> list[Node]:
     """Returns the roots by their start, each with its descendants.
 
-    A span whose parent is missing is a root, and so is the first span of a circle of parents.
+    A span with a missing parent is a root, and so is the first span of a cycle.
     """
     ordered = sorted(spans, key=lambda span: (span.start, span.id))
     ids = {span.id for span in ordered}
@@ -70,8 +68,6 @@ def _tree(root: Span, children: dict[str, list[Span]], placed: set[str]) -> Node
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """The time from the first start to the last end."""
-
     start: datetime
     end: datetime
 

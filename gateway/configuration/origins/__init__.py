@@ -1,1 +1,1 @@
-"""Configurations of other products, read as a project of ours and a list of what has no counterpart here."""
+"""Converts configurations of other products to a project of ours, and lists what has no counterpart here."""

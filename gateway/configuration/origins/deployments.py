@@ -1,5 +1,3 @@
-"""Integrations and model groups made from the models of another gateway."""
-
 from __future__ import annotations
 
 import re
@@ -18,8 +16,6 @@ _PER_DEPLOYMENT = ("rpm", "tpm", "weight", "priority")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model of a deployment: the name in requests, the vendor's name, and its prices if they are its own."""
-
     asked: str
     deployment: str
     prices: Mapping[str, Any] = field(default_factory=dict)
@@ -29,15 +25,13 @@ class Served:
 
 @dataclass
 class _Integration:
-    """`access` has the fields of the file. Without `models` it serves all of its kind."""
-
     provider: str
     access: dict[str, Any]
     models: list[Served] = field(default_factory=list)
     serves_all: bool = False
 
     def takes(self, provider: str, access: Mapping[str, Any], served: Served | None) -> bool:
-        """Returns whether a model can be one more of this integration: limits and weights are each deployment's own."""
+        """Limits and weights belong to one deployment: an integration that has them takes no second model."""
         if self.provider != provider or self.access != access or self.serves_all != (served is None):
             return False
         is_own = any(name in access for name in _PER_DEPLOYMENT)
@@ -45,14 +39,11 @@ class _Integration:
 
 
 class Deployments:
-    """Collects deployments, and makes the sections `integrations` and `model_groups` of them."""
-
     def __init__(self) -> None:
         self._integrations: list[_Integration] = []
         self._groups: dict[str, dict[str, Any]] = {}
 
     def add(self, provider: str, access: Mapping[str, Any], served: Served | None) -> None:
-        """Adds a model of a provider; without one the access serves all models of its kind."""
         if served is not None:
             served = replace(served, name=_bare(provider, served.asked))
         found = next((one for one in self._integrations if one.takes(provider, access, served)), None)
@@ -63,7 +54,6 @@ class Deployments:
             found.models.append(served)
 
     def add_alias(self, alias: str, name: str) -> bool:
-        """Has each deployment of a model serve it under another name too. Returns False where no deployment has it."""
         found = False
         for one in self._integrations:
             for served in [served for served in one.models if served.asked == name]:
@@ -72,23 +62,26 @@ class Deployments:
         return found
 
     def has(self, provider: str) -> bool:
-        """Returns whether there is access to a provider that serves all models of its kind."""
         return any(one.provider == provider and one.serves_all for one in self._integrations)
 
     def providers_of(self, name: str) -> list[str]:
-        """Returns the providers whose deployments list a model, in order and each once."""
         return list(dict.fromkeys(one.provider for one in self._integrations if _lists(one, name)))
 
     def shared(self) -> list[str]:
-        """Returns the names without a group that more providers serve than were asked for by them: a name with its
-        provider before it is a model of that provider, whom requests without the provider find too."""
+        """Returns ungrouped names that more providers serve here than in the source.
+
+        `provider/name` is here a model of that provider, which requests for `name` find too.
+        """
         asked = {served.asked for one in self._integrations for served in one.models}
         bare = {served.name for one in self._integrations for served in one.models if served.name != served.asked}
         return sorted(asked & bare - self._groups.keys())
 
     def group(self, name: str, fallbacks: Sequence[str]) -> tuple[str, list[str]]:
-        """Makes a group of a model and those that stand in for it. Returns the name of the group, which differs from
-        the model's where that means something already, and the models that had no place in it."""
+        """Makes a group of a model and its fallbacks.
+
+        Returns the group's name, which differs from the model's if that has a meaning already, and the models that
+        exceed the maximum.
+        """
         first = self._members(name)
         rest = [member for fallback in fallbacks for member in self._members(fallback)]
         members = dict(first)
@@ -106,12 +99,10 @@ class Deployments:
         return group, list(members)[MAX_MEMBERS:]
 
     def in_order(self, group: str) -> None:
-        """Has the models of a group tried in their order, whatever their weights."""
         members = self._groups[group]["members"]
         self._groups[group] = {"strategy": "ordered", "members": [{"model": one["model"]} for one in members]}
 
     def integrations(self) -> dict[str, Any]:
-        """Returns the section by name: the first of a provider has the provider's."""
         counts: dict[str, int] = {}
         found = {}
         for one in self._integrations:
@@ -124,7 +115,6 @@ class Deployments:
         return self._groups
 
     def _members(self, name: str) -> list[tuple[str, int]]:
-        """Returns the models of a group that stand for a name, with the sum of their weights."""
         weights: dict[str, int] = {}
         for one in self._integrations:
             if _lists(one, name):
@@ -151,7 +141,6 @@ def _models(one: _Integration) -> dict[str, Any]:
 
 
 def _group_name(name: str) -> str:
-    """Returns the name of a group for a model, which is another one where the model's own means a vendor's model."""
     if _is_group_name(name):
         return name
     return f"group-{_NOT_IN_A_NAME.sub('-', name).strip('-')}"[:NAME_CHARACTERS]
@@ -166,11 +155,10 @@ def _is_group_name(name: str) -> bool:
 
 
 def per_million(cost: float | int | None) -> str | None:
-    """Returns a cost of one token as a price of a million."""
+    """Converts a cost per token to a price per million tokens."""
     return None if cost is None else f"{round(cost * 1_000_000, 10):.10f}".rstrip("0").rstrip(".")
 
 
 def prices_of(costs: Mapping[str, float | int | None]) -> dict[str, str]:
-    """Returns prices by the names of ours; none unless input and output have one."""
     found = {name: price for name, cost in costs.items() if (price := per_million(cost)) is not None}
     return found if {"input_cost_per_1m", "output_cost_per_1m"} <= set(found) else {}

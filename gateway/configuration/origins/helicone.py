@@ -24,8 +24,10 @@ REASONS: Mapping[str, str] = {
 
 
 def read(values: Any) -> Imported:
-    """Returns the prompts of a list of objects with `name` and `versions`, or of one. Each part may be an answer of the
-    API, which has it as `data` beside `error`. Raises InvalidConfigurationError for values of another form."""
+    """Accepts one object with `name` and `versions`, or a list; each part may be an API answer with `data` and `error`.
+
+    Raises InvalidConfigurationError for values of another form.
+    """
     remaining, given = entries_of(_unwrapped(values), "prompts, each with name and versions", REASONS)
     prompts: dict[str, Any] = {}
     names: set[str] = set()
@@ -35,7 +37,6 @@ def read(values: Any) -> Imported:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Returns prompts, or versions of a prompt, without the answers that they came in."""
     if isinstance(value, Mapping) and value.keys() == {"data", "error"}:
         return _unwrapped(value["data"])
     if isinstance(value, list):
@@ -73,7 +74,6 @@ def _read_prompt(remaining: Remaining, place: str, prompts: dict[str, Any], name
 
 
 def _version(remaining: Remaining, path: Path) -> tuple[float, float]:
-    """Returns major and minor of a version, which is taken."""
     major = remaining.take_number(*path, "major_version")
     minor = remaining.take_number(*path, "minor_version")
     remaining.fill(path, {"_version": f"{major or 0}.{minor or 0}"})
@@ -110,8 +110,6 @@ def _content(remaining: Remaining, path: Path, name: str) -> dict[str, Any] | No
 
 
 def _rewritten(text: str, types: dict[str, str]) -> str:
-    """Returns the text with our placeholders, and notes the types of their values."""
-
     def placeholder(found: re.Match[str]) -> str:
         types[found[1]] = _TYPES.get(found[2], "string")
         return f"{{{{ {found[1].replace('-', '_')} }}}}"

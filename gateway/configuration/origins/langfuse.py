@@ -32,8 +32,6 @@ REASONS: Mapping[str, str] = {
 
 
 def read(values: Any) -> Imported:
-    """Returns the prompts of a list of versions, or of an answer whose `data` is that list. Raises
-    InvalidConfigurationError for values of another form."""
     remaining, given = entries_of(values, "versions of prompts", REASONS)
     prompts: dict[str, dict[str, Any]] = {}
     for place in sorted(range(len(given)), key=lambda place: _number(given[place], place)):
@@ -86,7 +84,6 @@ def _content(remaining: Remaining, place: str) -> dict[str, Any]:
 
 
 def _as_message(given: Any) -> Any:
-    """Returns a message without the kind that tells it from a place for messages, or the prompt that it is."""
     if not isinstance(given, Mapping):
         return given
     content = given.get("content")

@@ -74,8 +74,6 @@ REASONS: Mapping[str, str] = {
 
 
 def read(values: Mapping[str, Any], environ: Mapping[str, str]) -> Imported:
-    """Returns the project of a configuration. `environ` has the variables that it names. Raises
-    InvalidConfigurationError for values of another form."""
     remaining = Remaining(values, REASONS)
     variables = Variables(environ, _texts(remaining, "environment_variables"))
     deployments = Deployments()
@@ -122,7 +120,6 @@ def _read_aliases(remaining: Remaining, deployments: Deployments) -> None:
 
 
 def _fallbacks(remaining: Remaining, deployments: Deployments) -> dict[str, Any]:
-    """Makes a group for each model with fallbacks, and returns the settings of those that stand in for all."""
     chains: dict[str, list[str]] = {}
     places: dict[str, Path] = {}
     for section in (_ROUTER, _MODULE):

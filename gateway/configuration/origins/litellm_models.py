@@ -86,8 +86,6 @@ _BEDROCK_ROUTES = ("converse", "invoke", "converse_like")
 
 
 class Variables:
-    """The environment that a configuration names its values by. `declared` are those that it sets itself."""
-
     def __init__(self, environ: Mapping[str, str], declared: Mapping[str, str]) -> None:
         self._values = {**declared, **environ}
         self._declared = {name: value for name, value in declared.items() if name not in environ}
@@ -99,20 +97,16 @@ class Variables:
 
     @property
     def unused(self) -> list[str]:
-        """The names of those that the configuration sets and nothing has asked for."""
         return list(self._unused)
 
     def secret(self, given: str) -> Secret | dict[str, str]:
-        """Returns a reference to a variable, or the secret that stood in the file itself."""
         return self.of(given.removeprefix(_REFERENCE)) if given.startswith(_REFERENCE) else Secret(given, _IN_FILE)
 
     def of(self, name: str) -> Secret | dict[str, str]:
-        """Returns a reference to the variable, or its value if the file itself sets it."""
         self._unused.pop(name, None)
         return Secret(self._declared[name], _IN_FILE) if name in self._declared else {"env": name}
 
     def text(self, given: str, path: Path) -> str:
-        """Returns a text that is no secret. Raises InvalidConfigurationError for a variable that is not set."""
         if not given.startswith(_REFERENCE):
             return given
         name = given.removeprefix(_REFERENCE)
@@ -123,7 +117,6 @@ class Variables:
 
 
 def read_models(remaining: Remaining, variables: Variables, deployments: Deployments) -> None:
-    """Reads the entries of `model_list`. Raises InvalidConfigurationError with the problems of all of them."""
     problems: list[Problem] = []
     credentials = _credentials(remaining)
     unused = dict(credentials)
@@ -146,8 +139,6 @@ def read_models(remaining: Remaining, variables: Variables, deployments: Deploym
 
 
 class _Entry:
-    """One deployment of a model."""
-
     def __init__(self, remaining: Remaining, variables: Variables, path: Path) -> None:
         self._remaining, self._variables, self._path = remaining, variables, path
         self._params = (*path, "litellm_params")
@@ -175,7 +166,6 @@ class _Entry:
         deployments.add(self._kind(provider, access), access, None)
 
     def _provider_of(self, model: str) -> tuple[str, str]:
-        """Returns our name of the provider and the vendor's of the model; an empty provider where there is none."""
         given = self._remaining.take_text(*self._params, "custom_llm_provider")
         first, slash, rest = model.partition("/")
         if given:
@@ -188,7 +178,6 @@ class _Entry:
         return (family.providers[0] if family is not None else "", model)
 
     def _kind(self, provider: str, access: Mapping[str, Any]) -> str:
-        """Returns the provider; a server that only speaks OpenAI's dialect is none of OpenAI's own."""
         host = urlsplit(str(access.get("base_url", ""))).hostname or ""
         is_elsewhere = bool(host) and not host.endswith("openai.com")
         return "openai_compatible" if provider == "openai" and is_elsewhere else provider
@@ -216,7 +205,7 @@ class _Entry:
         return {**found, **self._defaults(provider, found)}
 
     def _defaults(self, provider: str, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what LiteLLM takes from the environment without being told."""
+        """LiteLLM takes these values from the environment if the configuration omits them."""
         defaults: dict[str, Any] = {}
         address = _DEFAULT_ADDRESSES.get(provider)
         if address and "base_url" not in found:
@@ -230,7 +219,6 @@ class _Entry:
         }
 
     def _google(self) -> dict[str, Any]:
-        """Returns the service account: a path, or a reference to one or to its JSON."""
         given = self._remaining.take_text(*self._params, "vertex_credentials")
         if not given:
             return {}
@@ -267,7 +255,6 @@ class _Entry:
 
 
 def default_secrets(provider: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Returns references to the variables that hold a provider's credential by convention."""
     if provider in _DEFAULT_SECRETS:
         return {"api_key": {"env": _DEFAULT_SECRETS[provider]}}
     known = next((row for row in VARIABLES if row.provider == provider), None)
@@ -286,7 +273,6 @@ def default_secrets(provider: str, environ: Mapping[str, str]) -> dict[str, Any]
 
 
 def _credentials(remaining: Remaining) -> dict[str, dict[str, Any]]:
-    """Returns the values of `credential_list` by name."""
     found = {}
     for place in range(remaining.size("credential_list")):
         name = remaining.take_text("credential_list", place, "credential_name")

@@ -1,5 +1,3 @@
-"""Prompts of other products as the file has them."""
-
 from __future__ import annotations
 
 import re
@@ -19,8 +17,6 @@ _NOT_IN_A_LABEL = re.compile(r"[^a-z0-9._-]+")
 
 
 def entries_of(values: Any, what: str, reasons: Mapping[str, str]) -> tuple[Remaining, list[Mapping[str, Any]]]:
-    """Returns the entries of a list, of an answer whose `data` is that list, or of one alone, and what remains of them
-    by their places as texts. Raises InvalidConfigurationError for anything else."""
     given = values.get("data") if isinstance(values, Mapping) and "data" in values else values
     given = [given] if isinstance(given, Mapping) else given
     if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
@@ -31,7 +27,6 @@ def entries_of(values: Any, what: str, reasons: Mapping[str, str]) -> tuple[Rema
 def content_of(
     remaining: Remaining, path: Path, messages: Sequence[Mapping[str, str]], *, parameters: Path, message: str = ""
 ) -> dict[str, Any]:
-    """Returns a version with these messages, and the parameters of a request that stand at `parameters`."""
     found: dict[str, Any] = dict(_texts(messages))
     for name, theirs in (("model", "model"), ("response_format", "response_format"), ("tools", "tools")):
         value = remaining.take(*parameters, theirs)
@@ -55,7 +50,6 @@ def content_of(
 def messages_of(
     remaining: Remaining, path: Path, given: Sequence[Any], rewritten: Callable[[str], str]
 ) -> list[dict[str, str]]:
-    """Returns the messages that a version can have, and notes the others. `rewritten` turns placeholders into ours."""
     found: list[dict[str, str]] = []
     others = False
     for place, one in enumerate(given):
@@ -75,7 +69,6 @@ def messages_of(
 
 
 def checked_text(remaining: Remaining, path: Path, text: str) -> str:
-    """Returns the text, and notes what looks like a part of a template and is plain text here."""
     known = {placeholder.start for placeholder in find_placeholders(text)}
     foreign = [found[0] for found in _TEMPLATE.finditer(text) if found.start() not in known]
     if foreign:
@@ -84,7 +77,6 @@ def checked_text(remaining: Remaining, path: Path, text: str) -> str:
 
 
 def label_of(remaining: Remaining, path: Path, name: str) -> str:
-    """Returns the name of a label, changed where labels here have other characters; empty for none."""
     found = _NOT_IN_A_LABEL.sub("-", name.lower()).strip("-._")
     if name_problem(found):
         remaining.note(path, f"{name}: no label here is called so; it is left out")
@@ -95,20 +87,18 @@ def label_of(remaining: Remaining, path: Path, name: str) -> str:
 
 
 def variables_of(texts: Sequence[str], types: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns the declarations of the placeholders in texts; `types` are the known ones."""
     names = dict.fromkeys(placeholder.name for text in texts for placeholder in find_placeholders(text))
     return [{"name": name, "type": types.get(name, "string"), "required": True} for name in names]
 
 
 def _texts(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Returns one system message as the prompt, which a client's messages follow."""
+    """A single system message becomes the prompt, which a client's messages follow."""
     if len(messages) == 1 and messages[0].get("role") == "system":
         return {"system_prompt": messages[0]["content"]}
     return {"messages": list(messages)}
 
 
 def _text_of(content: Any) -> str:
-    """Returns the text of a content, which may be in parts of text; empty for any other."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""A foreign configuration of which each value is taken once: what nobody has taken is told, and not lost in silence."""
+"""Each value of a foreign configuration is taken once; what nobody has taken is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_COUNTERPART = "has no counterpart here"
 
 
 class Note(NamedTuple):
-    """What a person has to know about one value. Values themselves may be secrets, and are in no note."""
+    """What a person has to know about one value. Values may be secrets, so notes contain none."""
 
     path: Path
     text: str
@@ -25,14 +25,12 @@ class Note(NamedTuple):
 
 @dataclass
 class Imported:
-    """A project in the form of the file that `apply` reads, and the notes about what it was read from."""
-
     project: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
 
 def number_of(given: Any) -> int | float | None:
-    """Returns a number, also that of a text: YAML 1.1 takes `6e-07` for one, and JSON is often written by hand."""
+    """Also parses a text: YAML 1.1 reads `6e-07` as one, and JSON is often written by hand."""
     if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
         read = float(given)
         given = int(read) if read.is_integer() else read
@@ -42,8 +40,11 @@ def number_of(given: Any) -> int | float | None:
 
 
 class Remaining:
-    """The values that have not been taken yet. `reasons` say by pattern of the dotted path, such as
-    `general_settings.database_*`, why a value has no counterpart, or what stands in for it."""
+    """The values that have not been taken yet.
+
+    `reasons` say, by pattern of the dotted path such as `general_settings.database_*`, why a value has no counterpart
+    or what replaces it.
+    """
 
     def __init__(self, values: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
         self._values: Any = deepcopy(dict(values))
@@ -51,7 +52,6 @@ class Remaining:
         self.notes: list[Note] = []
 
     def take(self, *path: str | int) -> Any:
-        """Returns a value, which is taken with all that is in it; None where there is none."""
         holder = self._at(path[:-1])
         if isinstance(holder, list) and isinstance(path[-1], int) and path[-1] < len(holder):
             found, holder[path[-1]] = holder[path[-1]], None
@@ -59,11 +59,9 @@ class Remaining:
         return holder.pop(path[-1], None) if isinstance(holder, dict) else None
 
     def take_text(self, *path: str | int) -> str:
-        """Returns a text, empty where there is none. Raises InvalidConfigurationError for anything else."""
         return str(self._take_a((str, int, float), "a text", path) or "")
 
     def take_number(self, *path: str | int) -> int | float | None:
-        """Returns a number, which may be written as a text. What is none is told, and left out."""
         given = self.take(*path)
         found = number_of(given)
         if given is not None and found is None:
@@ -77,21 +75,18 @@ class Remaining:
         return self._take_a((dict,), "an object", path) or {}
 
     def size(self, *path: str | int) -> int:
-        """Returns the number of entries of a list. Raises InvalidConfigurationError for anything else."""
         found = self._at(path)
         if found is not None and not isinstance(found, list):
             raise InvalidConfigurationError([Problem(path, "Must be a list.")])
         return len(found or ())
 
     def names(self, *path: str | int) -> list[str]:
-        """Returns the names in an object. Raises InvalidConfigurationError for anything else."""
         found = self._at(path)
         if found is not None and not isinstance(found, dict):
             raise InvalidConfigurationError([Problem(path, "Must be an object.")])
         return list(found or ())
 
     def fill(self, path: Path, values: Mapping[str, Any]) -> None:
-        """Adds values to an object, which keeps its own."""
         found = self._at(path)
         if isinstance(found, dict):
             found.update({name: value for name, value in values.items() if name not in found})
@@ -100,7 +95,6 @@ class Remaining:
         self.notes.append(Note(path, text))
 
     def told(self) -> list[Note]:
-        """Returns all notes, those about what nobody has taken behind the others."""
         return [*self.notes, *(Note(path, self._reason(path)) for path in _leaves(self._values, ()))]
 
     def _at(self, path: Path) -> Any:

@@ -59,7 +59,6 @@ REASONS: Mapping[str, str] = {
 
 
 def read(values: Mapping[str, Any], folder: File, environ: Mapping[str, str] | None = None) -> Imported:
-    """Returns the project of a configuration; `folder` has its templates. Raises InvalidConfigurationError."""
     found = os.environ if environ is None else environ
     remaining = Remaining(values, REASONS)
     deployments = Deployments()
@@ -114,7 +113,6 @@ def _read_provider(
     *,
     priority: int,
 ) -> str:
-    """Adds a provider of a model, and returns its kind; empty where there is none here."""
     theirs = remaining.take_text(*path, "type")
     kind = _TYPES.get(theirs, theirs)
     if not is_known(kind):
@@ -163,8 +161,6 @@ def _credential(way: str, place: str, environ: Mapping[str, str]) -> dict[str, s
 
 
 def _filled(given: str, path: Path, environ: Mapping[str, str]) -> str:
-    """Returns an address with the variables that it names. Raises InvalidConfigurationError for one that is not set."""
-
     def value(variable: str) -> str:
         if variable not in environ:
             raise InvalidConfigurationError([Problem(path, f"The variable {variable} is not set.")])
@@ -176,8 +172,6 @@ def _filled(given: str, path: Path, environ: Mapping[str, str]) -> str:
 
 
 class _Function:
-    """A function, whose variants are versions of one prompt."""
-
     def __init__(self, remaining: Remaining, name: str, folder: File) -> None:
         self._remaining, self._name, self._folder = remaining, name, folder
         self._path: Path = ("functions", name)
@@ -185,7 +179,6 @@ class _Function:
         self.providers: dict[str, Path] = {}
 
     def prompt(self) -> dict[str, Any] | None:
-        """Returns the prompt; None where no variant has instructions, since then there is nothing to manage."""
         self._remaining.take(*self._path, "type")
         description = self._remaining.take_text(*self._path, "description")
         schema = self._schema()
@@ -233,7 +226,6 @@ class _Function:
         return {**found, "commit_message": variant, **({"variables": variables} if variables else {})}
 
     def _model(self, path: Path) -> str:
-        """Returns the name of a model of the file, or of one of a provider, `openai::gpt-4o`."""
         given = self._remaining.take_text(*path)
         theirs, separator, own = given.partition("::")
         if not separator:
@@ -246,7 +238,6 @@ class _Function:
         return f"{kind}/{own}"
 
     def _template(self, path: Path, role: str) -> str:
-        """Returns the text of a template, of the present form or of the one before it."""
         given = self._remaining.take_text(*path, "templates", role, "path")
         field: Path = (*path, "templates", role, "path")
         older = self._remaining.take(*path, f"{role}_template")

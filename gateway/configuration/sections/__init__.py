@@ -1,1 +1,1 @@
-"""The sections of a project in the file, in the order in which they are applied: each may name what stands above it."""
+"""The sections of a project in the order in which they are applied: each may name entries of earlier ones."""

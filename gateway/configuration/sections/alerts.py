@@ -1,5 +1,3 @@
-"""The section `alerts`: alerts on figures (docs/alerts.md)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,18 +6,17 @@ from typing import Any
 from rest_framework import serializers
 
 from core.errors import ValidationError
-from gateway.alerts.channels import list_channels
+from gateway.alerts.channels import CHANNELS
 from gateway.configuration.problems import Path, below
-from gateway.configuration.sections.base import ACTOR, Differences, EntriesSection, Values, checked
+from gateway.configuration.sections.base import Differences, Values, checked
+from gateway.configuration.sections.resource import ResourceSection
 from gateway.configuration.sections.subjects import plain_filters, with_ids, with_names
 from gateway.figure_alerts.serializers import NewAlertSerializer
-from gateway.figure_alerts.services import change_alert, create_alert, delete_alert, list_alerts
+from gateway.figure_alerts.services import ALERTS
 from gateway.tables.figure_alert import CHANNEL_NAME_CHARACTERS, MAX_CHANNELS_OF_ALERT, FigureAlert
 
 
 class _FileAlertSerializer(NewAlertSerializer):
-    """An alert of the file, which names its channels."""
-
     channels = serializers.ListField(
         child=serializers.CharField(max_length=CHANNEL_NAME_CHARACTERS),
         required=False,
@@ -27,10 +24,12 @@ class _FileAlertSerializer(NewAlertSerializer):
     )
 
 
-class AlertsSection(EntriesSection):
+class AlertsSection(ResourceSection):
     name = "alerts"
     without_default = ("query", "condition", "threshold", "window_minutes")
     defaults = {"min_requests": 0, "repeat_minutes": None, "channels": []}
+    resource = ALERTS
+    body = _FileAlertSerializer
 
     def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
         data = checked(_FileAlertSerializer, {**given, "name": name}, path)
@@ -40,17 +39,11 @@ class AlertsSection(EntriesSection):
         own = {field: data[field] for field in ("condition", "threshold", "window_minutes")}
         return {"query": query, **own, **values}
 
-    def stored(self) -> Mapping[str, Values]:
-        return {row.name: self._values(row) for row in list_alerts(self.project_id)}
-
     def create(self, name: str, values: Values) -> None:
-        create_alert(self.project_id, {"name": name, **self._columns(values)}, actor=ACTOR)
+        super().create(name, self._columns(values))
 
     def change(self, name: str, values: Values, differences: Differences) -> None:
-        change_alert(self.project_id, self._row(name).pk, self._columns(values), actor=ACTOR)
-
-    def delete(self, name: str) -> None:
-        delete_alert(self.project_id, self._row(name).pk, actor=ACTOR)
+        super().change(name, self._columns(values), differences)
 
     def exported(self, name: str, values: Values) -> Values:
         found = super().exported(name, values)
@@ -58,24 +51,16 @@ class AlertsSection(EntriesSection):
             del found["query"]["filters"]
         return found
 
-    def _row(self, name: str) -> FigureAlert:
-        return list_alerts(self.project_id).get(name=name)
-
-    def _values(self, row: FigureAlert) -> Values:
+    def values_of(self, row: FigureAlert) -> Values:
         filters = with_names(self.project_id, row.query.get("filters") or {})
-        return {
-            "query": {"figure": row.query["figure"], "filters": filters},
-            **{field: getattr(row, field) for field in ("condition", "threshold", "window_minutes")},
-            "min_requests": row.min_requests,
-            "repeat_minutes": row.repeat_minutes,
-            "channels": sorted(channel.name for channel in row.channels.all()),
-        }
+        query = {"figure": row.query["figure"], "filters": filters}
+        return {**super().values_of(row), "query": query, "channels": sorted(one.name for one in row.channels.all())}
 
     def _columns(self, values: Values) -> Values:
         query = values["query"]
         with below("query"):
             filters = with_ids(self.project_id, query["filters"])
-        ids = {row.name: row.pk for row in list_channels(self.project_id)}
+        ids = {row.name: row.pk for row in CHANNELS.rows(self.project_id)}
         for place, name in enumerate(values["channels"]):
             if name not in ids:
                 problem = f"The project has no alert channel {name!r}."

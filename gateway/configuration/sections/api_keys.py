@@ -1,5 +1,3 @@
-"""The section `api_keys`: what each key may do, and its limits (docs/access-control.md#keys)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -22,15 +20,15 @@ _MADE = Secret("", "a new secret, written to --new-keys")
 
 
 class _FileKeySerializer(NewApiKeySerializer):
-    """A key of the file, which names its team."""
-
     team = serializers.CharField(required=False, allow_blank=True, max_length=NAME_CHARACTERS)
     team_id = None  # type: ignore[assignment]  # takes the field away
 
 
 class ApiKeysSection(EntriesSection):
-    """Keys by name, without those that are revoked. Of several with one name each has its visible beginning behind it.
-    Those that have expired are found, and neither exported nor pruned."""
+    """Keys by name, without revoked ones. Keys that share a name get their visible prefix appended.
+
+    Expired keys are found, but neither exported nor pruned.
+    """
 
     name = "api_keys"
     without_default = ("scopes",)

@@ -1,5 +1,3 @@
-"""The base of the file's sections: entries, read from the file and from the tables in one form."""
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -23,8 +21,6 @@ Shape = TypeVar("Shape", bound=BaseSerializer[Any])
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A value of a plan that says in words what is added, where the values themselves would be too long."""
-
     words: str
 
     def __str__(self) -> str:
@@ -33,18 +29,18 @@ class Added:
 
 @dataclass
 class NewKeys:
-    """The plain texts of the API keys that were made, by project and name; None where none may be made."""
+    """The plain texts of new API keys by project and name; None if none may be made."""
 
     made: dict[str, dict[str, str]] | None = field(default=None, repr=False)
 
 
 @dataclass
 class Section(ABC):
-    """A section of one project. Values have the same form whether they are read from the file or from the tables: a
-    field that the file leaves out has its default, and a secret that it leaves out is not among the values.
+    """A section of one project, with a single entry that always exists and has an empty name.
 
-    Such a section has one entry, whose name is empty, and which is always there. EntriesSection has those that come
-    and go."""
+    Values have the same form in the file and in the tables: an omitted field has its default, an omitted secret is left
+    out. EntriesSection has named entries.
+    """
 
     project: Project
     new_keys: NewKeys = field(default_factory=NewKeys)
@@ -57,7 +53,6 @@ class Section(ABC):
 
     @classmethod
     def fields(cls) -> frozenset[str]:
-        """Returns the fields that an entry of the file may have."""
         return frozenset({*cls.without_default, *cls.defaults, *cls.secrets})
 
     @property
@@ -65,22 +60,19 @@ class Section(ABC):
         return self.project.pk
 
     @abstractmethod
-    def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values:
-        """Returns the values of an entry of the file. Raises InvalidConfigurationError, and what serializers raise."""
+    def read(self, name: str, given: Mapping[str, Any], path: Path) -> Values: ...
 
     @abstractmethod
-    def stored(self) -> Mapping[str, Values]:
-        """Returns the entries of the project's tables by name, in the order of the file."""
+    def stored(self) -> Mapping[str, Values]: ...
 
     @abstractmethod
     def change(self, name: str, values: Values, differences: Differences) -> None: ...
 
     def finish(self, names: Sequence[str], wanted: Mapping[str, Values], path: Path) -> None:
-        """Checks the entries `names` once all have been made or changed. Raises InvalidConfigurationError."""
+        """Checks the entries `names` after all were made or changed. Raises InvalidConfigurationError."""
         return
 
     def differences(self, wanted: Values, stored: Values) -> Differences:
-        """Returns the stored and the wanted value of each field that differs."""
         return {
             name: (stored.get(name), value)
             for name, value in wanted.items()
@@ -88,27 +80,21 @@ class Section(ABC):
         }
 
     def settle(self, wanted: Values, stored: Values | None, path: Path) -> Values:
-        """Returns the wanted values with what is stored where a reference to a secret leads to nothing."""
         there = stored or {}
         return {name: settled(value, there.get(name), (*path, name)) for name, value in wanted.items()}
 
     def is_exported(self, values: Values) -> bool:
-        """Returns whether an entry belongs into the file."""
         return True
 
     def exported(self, name: str, values: Values) -> Values:
-        """Returns what the file has of an entry: what differs from the defaults, the secrets as `Secret`."""
         return {field: value for field, value in values.items() if self.defaults.get(field, ...) != value}
 
     def _given_secrets(self, given: Mapping[str, Any], path: Path) -> tuple[Values, dict[str, Secret]]:
-        """Returns an entry's fields without its secrets, and the secrets."""
         found = {name: read_secret(given[name], (*path, name)) for name in self.secrets if given.get(name) is not None}
         return {name: value for name, value in given.items() if name not in self.secrets}, found
 
 
 class EntriesSection(Section):
-    """A section of entries by name, which come and go."""
-
     @abstractmethod
     def create(self, name: str, values: Values) -> None: ...
 
@@ -116,7 +102,6 @@ class EntriesSection(Section):
     def delete(self, name: str) -> None: ...
 
     def new_differences(self, wanted: Values) -> Differences:
-        """Returns what the plan shows of a new entry."""
         return {
             name: (None, value)
             for name, value in wanted.items()
@@ -124,13 +109,12 @@ class EntriesSection(Section):
         }
 
     def unused(self, wanted: Iterable[str], stored: Mapping[str, Values]) -> list[str]:
-        """Returns the entries that `--prune` takes away."""
         named = set(wanted)
         return [name for name in stored if name not in named]
 
 
 def refuse_change(differences: Differences, *names: str) -> None:
-    """Raises ValidationError for fields that are given once."""
+    """Raises ValidationError for fields that can only be set at creation."""
     for name in names:
         if name in differences:
             problem = f"Stays {differences[name][0]}: give the entry another name, or delete it first."
@@ -138,7 +122,6 @@ def refuse_change(differences: Differences, *names: str) -> None:
 
 
 def checked(serializer: type[Shape], data: Mapping[str, Any], path: Path) -> Any:
-    """Returns the validated data. Raises InvalidConfigurationError with the fields below `path`."""
     with within(path):
         made = serializer(data=data)
         made.is_valid(raise_exception=True)
@@ -146,7 +129,6 @@ def checked(serializer: type[Shape], data: Mapping[str, Any], path: Path) -> Any
 
 
 def told_apart(rows: Iterable[Any], mark: Any) -> dict[str, Any]:
-    """Returns rows by name. Where several have one name, each has its `mark` in brackets behind it."""
     found: dict[str, list[Any]] = {}
     for row in rows:
         found.setdefault(row.name, []).append(row)

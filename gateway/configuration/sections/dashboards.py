@@ -1,4 +1,4 @@
-"""The section `dashboards`: those that all members of the project see. People's own stay theirs."""
+"""The dashboards that all members of the project see; personal ones are left alone."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ CHART_DEFAULTS: Mapping[str, Any] = {"is_wide": False, "group_by": "", "tag": ""
 
 
 class DashboardsSection(EntriesSection):
-    """Shared dashboards by name. Of several with one name each has its owner behind it."""
-
     name = "dashboards"
     without_default = ("charts",)
 

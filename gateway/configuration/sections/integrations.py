@@ -1,5 +1,3 @@
-"""The section `integrations`: the access to providers (docs/integrations.md)."""
-
 from __future__ import annotations
 
 import json
@@ -109,7 +107,6 @@ def _values(row: ProviderIntegration) -> Values:
 
 
 def _as_stored(secret: Secret) -> Secret:
-    """Returns a key as it is stored: the JSON of a service account is put in one line."""
     if not secret.value or not is_service_account(secret.value):
         return secret
     return replace(secret, value=checked_service_account(secret.value, any_token_server=True))

@@ -1,5 +1,3 @@
-"""The section `prices`: those that the project has set by hand (docs/pricing.md)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
-"""The section `prompts`: prompts with their versions and labels (docs/prompts.md).
+"""Versions never change: content identifies a version, and new content is added as a new version.
 
-Versions are never changed: one of the file is known again by its content, and one that is not there is added behind the
-others. Numbers in the file are names within it, for `active_version` and the labels.
+Numbers in the file are only names, for `active_version` and the labels.
 """
 
 from __future__ import annotations
@@ -114,7 +113,6 @@ class PromptsSection(EntriesSection):
                 _set_label(of_config, field.removeprefix("labels."), label)
 
     def finish(self, names: Sequence[str], wanted: Mapping[str, Values], path: Path) -> None:
-        """Checks what the prompts include, once all of them are there."""
         rows = PromptConfig.objects.for_project(self.project_id).filter(name__in=names).order_by("name")
         for row in rows:
             for place, item in enumerate(wanted[row.name]["versions"]):
@@ -137,7 +135,6 @@ class PromptsSection(EntriesSection):
         return found
 
     def _unused_labels(self, wanted: Values, stored: Values) -> list[str]:
-        """Returns the labels that go: those of a prompt whose labels the file has."""
         if "labels" not in wanted:
             return []
         return [name for name in stored["labels"] if name not in wanted["labels"]]
@@ -159,7 +156,6 @@ def _values(row: PromptConfig) -> Values:
 
 
 def _places(wanted: Sequence[NumberedContent], stored: Sequence[NumberedContent]) -> tuple[dict[int, int], list[int]]:
-    """Returns the number in the gateway by that in the file, and the numbers that are added there."""
     missing, present = matched(wanted, stored)
     last = max((item.number for item in stored), default=0)
     added = [last + place for place in range(1, len(missing) + 1)]
@@ -190,7 +186,6 @@ def _exported(item: NumberedContent) -> Values:
 
 
 def _numbered(given: Any, path: Path) -> list[Any]:
-    """Returns the versions as an imported document has them; one without a number has that of its place."""
     if not isinstance(given, list) or not given:
         raise InvalidConfigurationError([Problem(path, "Must be a list of at least one version.")])
     found = []
@@ -221,7 +216,6 @@ _FIELDS = {"version_number": "number", "active_version_number": "active_version"
 
 
 def _as_in_file(path: Path, start: Path, labels: Sequence[str]) -> Path:
-    """Returns the path of a field of an imported document as the file has it."""
     inner = [_FIELDS.get(str(step), step) for step in path[len(start) :]]
     if inner[:1] == ["labels"] and len(inner) > 1 and isinstance(inner[1], int):
         inner = ["labels", labels[inner[1]], *("version" if step == "number" else step for step in inner[2:])]

@@ -1,5 +1,3 @@
-"""The section `settings`: what a project sets about its gateway (docs/settings.md)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -20,8 +18,6 @@ _URL = "alert_webhook_url"
 
 
 class SettingsSection(Section):
-    """A single entry without a name, which every project has. Values are by path, such as `guardrails.trust_mode`."""
-
     name = "settings"
     defaults = {one.path: one.default for one in parts(ProjectSettings)}
     secrets = (_URL,)

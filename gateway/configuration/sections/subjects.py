@@ -1,4 +1,4 @@
-"""What filters of figures name: the file has the names of prompts, keys and teams, the tables have their ids."""
+"""Filters of figures: the file has the names of prompts, keys and teams, the tables have their ids."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ _BY_NAME = {name: (field, rows) for field, (name, rows) in _SUBJECTS.items()}
 
 
 def with_names(project_id: UUID, filters: Filters) -> dict[str, Any]:
-    """Returns stored filters as the file has them. An id of what is gone stays an id."""
     found: dict[str, Any] = {}
     for field, value in filters.items():
         bare = field.removeprefix(_NOT)
@@ -56,8 +55,6 @@ def with_names(project_id: UUID, filters: Filters) -> dict[str, Any]:
 
 
 def with_ids(project_id: UUID, filters: Filters) -> dict[str, Any]:
-    """Returns filters of the file as tables have them. Raises ValidationError for a name that the project does not
-    have."""
     found: dict[str, Any] = {}
     for field, value in filters.items():
         bare = field.removeprefix(_NOT)
@@ -76,7 +73,6 @@ def with_ids(project_id: UUID, filters: Filters) -> dict[str, Any]:
 
 
 def plain_filters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the filters of a file as texts: a list of one is one text, and one without a value is left out."""
     found = {}
     for name, value in given.items():
         texts = [_text(one) for one in (value if isinstance(value, list) else [value]) if one not in ("", None)]

@@ -1,1 +1,1 @@
-"""Pure functions that find things in a text, with their places. Every pattern is matched in time linear in the text."""
+"""Pure functions that find things in a text, with their places. Every pattern matches in linear time."""

@@ -1,5 +1,3 @@
-"""Finds payment numbers in a text: cards, IBANs and crypto wallets. Each kind has a checksum."""
-
 from __future__ import annotations
 
 import re
@@ -102,7 +100,6 @@ def _cards_in_runs(data: bytes) -> Iterator[Span]:
 
 
 def _groups(data: bytes, span: Span) -> list[Span]:
-    """Returns the groups of digits in the span, without those that letters continue."""
     start, end = span
     groups = [group.span() for group in _GROUP.finditer(data, start, end)]
     if data[max(0, start - 1) : start].isalnum():
@@ -113,7 +110,7 @@ def _groups(data: bytes, span: Span) -> list[Span]:
 
 
 def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
-    """Yields the cards among groups of digits: other numbers may stand before and after with only a blank between."""
+    """Other numbers may stand before and after a card, separated only by a blank."""
     first = 0
     while first < len(groups):
         for last in range(min(first + _MAX_GROUPS, len(groups)) - 1, first - 1, -1):
@@ -126,9 +123,11 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
 
 
 def _split_cards(data: bytes) -> Iterator[Span]:
-    """Yields the card numbers whose digits are separated by other characters. Because a list of numbers looks the same,
-    a card has to be all of the numbers in a row without points, a row of single digits, or groups that are printed on
-    cards, with no further group of four beside them."""
+    """Yields card numbers whose digits are separated by other characters.
+
+    A list of numbers looks the same. A card must therefore be all numbers of a row without points, a row of single
+    digits, or groups as printed on cards with no further group of four beside them.
+    """
     for match in _SPLIT.finditer(data):
         groups = _groups(data, match.span())
         lengths = [end - start for start, end in groups]
@@ -146,8 +145,10 @@ def _is_split_card(digits: str) -> bool:
 
 
 def has_card_across(texts: Iterable[bytes]) -> bool:
-    """Returns whether a card is split over texts that follow each other: its first digits are the last of one text, and
-    the first digits of the next ones go on. Each part has four digits or more."""
+    """Returns whether a card is split over consecutive texts: it starts at the end of one and goes on in the next.
+
+    Each part has four digits or more.
+    """
     begun: list[str] = []  # The digits that texts before this one end with, and that a card may begin with.
     for text in texts:
         head, tail = _edge_digits(text[:_EDGE], 0), _edge_digits(text[-_EDGE:], -1)
@@ -161,7 +162,6 @@ def has_card_across(texts: Iterable[bytes]) -> bool:
 
 
 def _edge_digits(edge: bytes, index: int) -> str:
-    """Returns the digits of the first (0) or the last (-1) row of numbers; none of a row with fewer than four."""
     if len(edge) - len(edge.translate(None, b"0123456789")) < _MIN_PART:
         return ""
     digits = b"".join(_GROUP.findall(_NUMBERS.findall(edge)[index])).decode()
@@ -169,7 +169,6 @@ def _edge_digits(edge: bytes, index: int) -> str:
 
 
 def _rows_of_digits(data: bytes, groups: list[Span], lengths: list[int]) -> list[Span]:
-    """Returns the rows of single digits, as indices of groups."""
     rows: list[Span] = []
     at = 0
     for is_single, row in groupby(lengths, lambda length: length == 1):
@@ -189,7 +188,6 @@ def _printed_rows(lengths: list[int]) -> Iterator[Span]:
 
 
 def _is_fraction(data: bytes, span: Span) -> bool:
-    """Returns whether the span is the fractional part of a decimal number, such as `0.4242424242424242`."""
     before = data[max(0, span[0] - 3) : span[0]]
     return before.endswith(b"0.") and not before[:-2].isdigit()
 
@@ -206,7 +204,6 @@ def _is_issued(digits: str) -> bool:
 
 
 def _is_grouped(candidate: bytes) -> bool:
-    """Returns whether the digits are one run, or groups as they stand on a card; a row of small numbers is no card."""
     groups = candidate.replace(b"-", b" ").replace(b".", b" ").split(b" ")
     if b"." in candidate:
         return tuple(map(len, groups)) in _PRINTED
@@ -223,7 +220,7 @@ def find_ibans(data: bytes) -> Iterator[Span]:
 
 
 def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
-    """Yields the offsets where an IBAN may end: words of four letters that follow it look like another group."""
+    """Yields where an IBAN may end: following words of four letters look like another group."""
     yield end
     while end - start > _MIN_IBAN:
         end = max(data.rfind(b" ", start, end), data.rfind(b"-", start, end))
@@ -254,7 +251,7 @@ def find_crypto(data: bytes) -> Iterator[Span]:
 
 
 def _is_taproot(address: str) -> bool:
-    """Returns whether an address `bc1p…` has a valid BIP 350 checksum, which python-stdnum does not support yet."""
+    """Checks the BIP 350 checksum of an address `bc1p…`, which python-stdnum does not support yet."""
     if not address.startswith("bc1p"):
         return False
     # The values are the expanded human-readable part "bc" and then the data, both as in BIP 173.

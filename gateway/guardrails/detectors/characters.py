@@ -11,19 +11,16 @@ Span = tuple[int, int]
 
 
 def encoded(text: str) -> bytes:
-    """Returns the UTF-8 of a text; a lone surrogate, which JSON can spell and UTF-8 cannot, becomes a question mark."""
+    """A lone surrogate, which JSON can spell and UTF-8 cannot, becomes a question mark."""
     return text.encode("utf-8", "replace")
 
 
 def plain(text: str) -> str:
-    """Returns the text with disguised letters (mathematical, full-width) as plain ones and without invisible
-    characters."""
+    """Replaces disguised letters (mathematical, full-width) by plain ones and removes invisible characters."""
     return without_invisible(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
-    """Returns spans of bytes as spans of characters. `spans` are ordered and do not overlap; the text is decoded
-    once."""
     if data.isascii():
         return list(spans)
     found: list[Span] = []
@@ -37,7 +34,6 @@ def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
 
 
 def apart(spans: list[Span]) -> Iterator[Span]:
-    """Yields the longest of overlapping spans, in order."""
     last = (-1, -1)
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= last[1]:

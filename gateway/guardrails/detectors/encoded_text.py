@@ -1,6 +1,8 @@
-"""Builds RE2 patterns for the base64 and the hexadecimal encodings of a text. A URL is full of what could be base64:
-words, digests, random names. Few of them are base64 of a text, because most bytes cannot follow each other in UTF-8;
-the encoded characters show this without decoding."""
+"""Builds RE2 patterns for the base64 and hexadecimal encodings of a text.
+
+A URL is full of what could be base64: words, digests, random names. Few of them decode to a text, because most bytes
+cannot follow each other in UTF-8. The encoded characters show this without decoding.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ _HEXADECIMAL = rf"(?:[2-7]{_HEX}|0[9AaDd]|(?:[C-Ec-e]{_HEX}|[Ff][0-4])(?:[89ABab
 
 
 def hexadecimal_of_text() -> str:
-    """Returns a pattern for the hexadecimal encoding of at least three characters."""
     return _alone(_HEXADECIMAL, _PLAIN)
 
 
 def base64_of_text(*, separators: str = "", backwards: bool = False) -> str:
-    """Returns a pattern for the base64 encoding of at least four bytes, or of seven when it is written backwards,
-    which more words match by chance. With `-_` as `separators` these two stand for 62 and 63 too, else they end the
-    encoding."""
+    """Matches at least four bytes; written backwards at least seven, since more words match by chance.
+
+    With `-_` as `separators` these stand for 62 and 63 too; otherwise they end the encoding.
+    """
     signs = _PLAIN + separators
     start, going_on, end = (_bytes(kinds, signs, backwards=backwards) for kinds in (_START, _GOING_ON, _END))
     if backwards:
@@ -41,8 +43,6 @@ def base64_of_text(*, separators: str = "", backwards: bool = False) -> str:
 
 
 def _bytes(sequences: Iterable[str], signs: str, *, backwards: bool) -> str:
-    """Returns a pattern for the base64 of any of the sequences, each a text of kinds of bytes. Encoding begins at the
-    first of three bytes."""
     ways = []
     for kinds in sequences:
         # The last character holds the remaining bits of the last byte, or padding bits.
@@ -53,8 +53,7 @@ def _bytes(sequences: Iterable[str], signs: str, *, backwards: bool) -> str:
 
 @cache
 def _signs_of(kind: str, place: int, signs: str) -> str:
-    """Returns a class of the base64 characters that may encode a byte of this kind: all six bits of the first
-    character, four of the second, two of the third."""
+    """A byte has six bits in the first base64 character, four in the second, two in the third."""
     shift = 2 * place + 2
     lowest = {sign: _VALUES[sign] << shift & 0xFF for sign in signs}
     return _class(sign for sign in signs if kind in map(_kind, range(lowest[sign], lowest[sign] + (1 << shift))))

@@ -1,5 +1,3 @@
-"""Decodes readable texts from base64 and hexadecimal, forwards or backwards, and from one within the other."""
-
 from __future__ import annotations
 
 import binascii
@@ -34,14 +32,12 @@ _HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yields the texts that parts of `text` decode to, with their percent encoding undone."""
     if " " in text:  # A blank was a plus sign before the URL was decoded.
         text = f"{text}\n{text.replace(' ', '+')}"
     return _decoded(text, _MAX_ENCODINGS)
 
 
 def unquoted(text: str) -> str:
-    """Returns the text with its percent encoding undone, up to four levels deep."""
     for _ in range(_MAX_PERCENT):
         if "%" not in text:
             break
@@ -90,7 +86,7 @@ def _from_base64(piece: bytes) -> Iterator[str]:
 
 
 def _readable(data: bytes) -> Iterator[str]:
-    """Yields the bytes as text if all of it is printable, which random bytes hardly ever are."""
+    """Yields the text if all of it is printable, which random bytes hardly ever are."""
     if data.isascii() and data.translate(None, UNPRINTABLE) != data:
         return  # Most bytes end here, and this check is cheaper than decoding.
     try:

@@ -26,9 +26,11 @@ _LONG_LABEL = 16
 
 
 class UrlParts(NamedTuple):
-    """The decoded parts of a URL. `values` come from the query, the fragment and long labels of the host, `segments`
-    from the path. `wholes` are each of these joined, for data that was split; the query's values are also joined in the
-    order of their names."""
+    """The decoded parts of a URL.
+
+    `values` come from the query, the fragment and long labels of the host, `segments` from the path. `wholes` are each
+    of these joined, for data that was split; the query's values are also joined in the order of their names.
+    """
 
     values: tuple[str, ...]
     segments: tuple[str, ...]
@@ -36,7 +38,6 @@ class UrlParts(NamedTuple):
 
 
 def url_parts(url: str) -> UrlParts:
-    """Returns the parts of a URL that has a host; any other text is a single value."""
     parts = _PARTS.match(url)
     if parts is None:
         return UrlParts((url,), (), ())
@@ -56,18 +57,15 @@ def _host(authority: str) -> str:
 
 
 def _parameters(query: str) -> list[tuple[str, str]]:
-    """Returns (name, value) for each parameter; a parameter without a name is its own value."""
     pieces = [piece.partition("=") for piece in query.replace(";", "&").split("&")]
     return [(name, _form(value if separator else name)) for name, separator, value in pieces]
 
 
 def _form(text: str) -> str:
-    """Decodes a form-encoded text: a plus sign is a blank."""
     return unquoted(text.replace("+", " "))
 
 
 def _in_order(named: tuple[str, str]) -> list[tuple[int, str]]:
-    """Sorts numbered names by number: `p9` before `p10`."""
     name, _ = named
     if not _NUMBER.search(name):
         return [(-1, name)]
@@ -79,14 +77,14 @@ def _each_once(values: Iterable[str]) -> tuple[str, ...]:
 
 
 class UrlForm(StrEnum):
-    """The form of a URL in the text: a URL that loads by itself has the lower thresholds."""
+    """A URL that loads by itself has lower thresholds."""
 
     IMAGE = "image"
     LINK = "link"
 
 
 class ExfiltrationUrl(NamedTuple):
-    """A URL that leaks data. `start` and `end` count characters and enclose the URL alone."""
+    """`start` and `end` count characters and enclose only the URL."""
 
     form: UrlForm
     start: int
@@ -99,16 +97,12 @@ _BLOCKS = re.compile("." * _BLOCK, re.DOTALL)
 
 
 class ConversationIndex:
-    """The texts of a conversation, prepared on first use for many lookups. `_letters` are in the form of
-    `letters_of`."""
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: Sequence[str] = tuple(texts)
         self._verdicts: dict[tuple[str, UrlForm], bool] = {}
 
     def is_leaked_by(self, url: str, form: UrlForm) -> bool:
-        """Returns whether the URL leaks part of the conversation. The result is cached, because a stream is searched
-        again with the text that follows."""
+        """The result is cached, because a stream is searched again with the text that follows."""
         verdict = self._verdicts.get((url, form))
         if verdict is None:
             if len(self._verdicts) >= _MAX_CACHED:
@@ -122,8 +116,7 @@ class ConversationIndex:
 
     @cached_property
     def _blocks(self) -> frozenset[str]:
-        """The conversation cut every six letters: any eleven consecutive letters of it contain one of these blocks
-        whole."""
+        """The conversation cut every six letters: any eleven consecutive letters of it contain a whole block."""
         return frozenset(_BLOCKS.findall(self._letters))
 
     @cached_property
@@ -131,21 +124,21 @@ class ConversationIndex:
         return tuple(text for text in self._texts if "//" in text)
 
     def holds(self, text: str, *, at_least: int) -> bool:
-        """Returns whether the text's letters and digits stand in the conversation, in this order or backwards; never
-        for fewer than `at_least`."""
+        """Returns whether the letters and digits stand in the conversation, forwards or backwards.
+
+        Always False for fewer than `at_least`.
+        """
         letters = letters_of(text)
         return len(letters) >= at_least and (letters in self._letters or letters[::-1] in self._letters)
 
     def holds_some(self, letters: str, *, at_least: int) -> bool:
-        """Returns whether any stretch of `at_least` letters and digits stands in the conversation."""
         if len(letters) < at_least or (at_least >= 2 * _BLOCK - 1 and self._shares_no_block(letters)):
             return False
         starts = range(0, len(letters) - at_least + 1, max(1, at_least // 2))
         return any(letters[start : start + at_least] in self._letters for start in starts)
 
     def _shares_no_block(self, letters: str) -> bool:
-        """Returns whether no block of a long conversation stands in `letters`, which is cheaper than to search for
-        every stretch."""
+        """Cheaper than searching a long conversation for every stretch."""
         if len(self._letters) < _LONG:
             return False
         return self._blocks.isdisjoint([letters[start : start + _BLOCK] for start in range(len(letters) - _BLOCK + 1)])
@@ -188,7 +181,6 @@ _NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
 
 
 def find_exfiltration(text: str, conversation: ConversationIndex) -> list[ExfiltrationUrl]:
-    """Returns the URLs that carry conversation data, in order, each once."""
     if "//" not in text:
         return []
     data = encoded(text)
@@ -236,15 +228,13 @@ def _image_leaks(parts: UrlParts, conversation: ConversationIndex) -> bool:
 
 
 def _is_copied_whole(value: str, conversation: ConversationIndex) -> bool:
-    """Returns whether a whole value is copied from the conversation. A word alone may be an option of the server's;
-    several words, or letters with digits, are not."""
+    """A single word may be an option of the server; several words, or letters with digits, are copied."""
     if _SECRET.fullmatch(value):
         return conversation.holds(value, at_least=_MIN_SECRET)
     return len(value.split()) > 1 and conversation.holds(value, at_least=_MIN_WORDS)
 
 
 def _encodes_text(value: str, conversation: ConversationIndex) -> bool:
-    """Returns whether the value decodes to a readable text that is long or stands in the conversation."""
     return any(len(text) >= _MIN_OPAQUE or conversation.holds(text, at_least=_MIN_ENCODED) for text in decoded(value))
 
 
@@ -257,7 +247,6 @@ def _is_prose(value: str) -> bool:
 
 
 def letters_of(text: str) -> str:
-    """Returns the text's letters and digits in lower case."""
     if text.isascii():
         return text.encode().translate(_SMALL, _NO_LETTERS_ASCII).decode()
     return _NO_LETTERS.sub("", text.casefold())

@@ -18,7 +18,7 @@ from gateway.guardrails.detectors.spelling import new_sentences, respellings, un
 
 
 class Scored(NamedTuple):
-    """A text's injection score, from 0 to 1, and the names of the matching rules in the order of the table."""
+    """The injection score, from 0 to 1, and the names of the matching rules in the order of the table."""
 
     score: float
     rules: tuple[str, ...]
@@ -46,8 +46,6 @@ _UNTRUSTED = [rule for rule in RULES if rule.untrusted]
 
 
 class _Compiled(NamedTuple):
-    """The automata of the rules, and the patterns of those rules whose matches are looked at one by one."""
-
     trusted: PatternSet
     untrusted: PatternSet
     guarded: dict[Rule, Any]
@@ -55,8 +53,7 @@ class _Compiled(NamedTuple):
 
 @cache
 def _compiled() -> _Compiled:
-    """Returns the compiled rules. The first call takes a fifth of a second of CPU, which no process has to spend that
-    checks no request for injections."""
+    """The first call takes a fifth of a second of CPU, which a process without checks for injections saves."""
     return _Compiled(
         PatternSet([rule.pattern for rule in _TRUSTED]),
         PatternSet([rule.pattern for rule in _UNTRUSTED]),
@@ -65,13 +62,11 @@ def _compiled() -> _Compiled:
 
 
 def compile_rules() -> None:
-    """Compiles the rules, unless that is done. A thread calls this before the event loop needs them."""
     _compiled()
 
 
 def injection_score(text: str, *, untrusted: bool) -> Scored:
-    """Returns the text's score. `untrusted` says that the text stands in a document or a tool's result, which should
-    contain no instructions."""
+    """`untrusted`: the text stands in a document or a tool's result, which should contain no instructions."""
     written = undone(text)
     words = plain(written)
     scores = [_scored(words, [words], untrusted=untrusted)]
@@ -87,7 +82,6 @@ def injection_score(text: str, *, untrusted: bool) -> Scored:
 
 
 def _scored(text: str, documents: Iterable[str], *, untrusted: bool) -> Scored:
-    """Returns the score of the text by the rules. `documents` are whole texts, in which a request may be off topic."""
     data = encoded(text)
     compiled = _compiled()
     matching = [_TRUSTED[index] for index in compiled.trusted.matching(data)]
@@ -102,8 +96,7 @@ def _scored(text: str, documents: Iterable[str], *, untrusted: bool) -> Scored:
 
 
 def _gives_orders(rule: Rule, data: bytes) -> bool:
-    """Returns False when every match of the rule describes the writer or a third person instead of ordering the
-    model."""
+    """False if every match describes the writer or a third person instead of ordering the model."""
     pattern = _compiled().guarded.get(rule)
     return pattern is None or any(
         not _HIMSELF.search(data[max(0, match.start() - _LOOK_BACK) : match.start()])

@@ -1,5 +1,3 @@
-"""Reads the table of injection_rules.toml, once per process."""
-
 from __future__ import annotations
 
 import re
@@ -13,8 +11,6 @@ _PLACEHOLDER = re.compile(r"<<(?P<name>[a-z_]+)(?: (?P<words>[0-9]+))?>>")
 
 
 class Rule(NamedTuple):
-    """One row of the table. `pattern` is complete: with its fragments and flags, and in one line."""
-
     name: str
     weight: float
     pattern: str

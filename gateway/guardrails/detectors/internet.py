@@ -1,5 +1,3 @@
-"""Finds e-mail and IP addresses."""
-
 from __future__ import annotations
 
 import ipaddress
@@ -53,7 +51,7 @@ def _is_domain(domain: bytes) -> bool:
 
 
 def find_ips(data: bytes) -> Iterator[Span]:
-    """Yields the addresses in order. Version 6 is searched first, because an address of version 4 may be its end."""
+    """Yields addresses in order. IPv6 is searched first, because an IPv4 address may be its end."""
     sixes = list(_find_ipv6(data)) if data.count(b":") > 1 else []
     index = 0
     for start, end in _find_ipv4(data):
@@ -95,8 +93,6 @@ def _find_ipv6(data: bytes) -> Iterator[Span]:
 
 
 def _stands_alone(data: bytes, start: int, end: int) -> bool:
-    """Returns whether no letter, digit or further part of an address stands on either side; a full stop may end the
-    sentence."""
     before, after = data[max(0, start - 2) : start], data[end : end + 2]
     if before[-1:].isalnum() or before[-1:] in (b"_", b".") or after[:1].isalnum() or after[:1] == b"_":
         return False
@@ -106,7 +102,6 @@ def _stands_alone(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_port(data: bytes, start: int, end: int) -> bool:
-    """Returns whether a port follows the address, as in `10.0.0.1:8080`."""
     return data[end : end + 1] == b":" and b":" not in data[start:end] and data[end + 1 : end + 2].isdigit()
 
 

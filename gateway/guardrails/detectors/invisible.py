@@ -1,9 +1,8 @@
-"""Finds invisible characters: inside of words and numbers, between them, or spelling a text of their own.
+"""Finds invisible characters: inside words and numbers, between them, or spelling a text of their own.
 
-A text with such characters can be read in more than one way, and is searched in each: without them; with a blank in
-their place, as a zero-width space is where a line may break; as a bidirectional override shows it; and as the letters
-that tag characters or variation selectors spell ("ASCII smuggling": Rehberger 2024; Butler 2025), which models can
-read.
+A text with such characters can be read in several ways, and is searched in each: without them; with a blank in their
+place, since a line may break at a zero-width space; as a bidirectional override shows it; and as the letters that tag
+characters or variation selectors spell ("ASCII smuggling": Rehberger 2024; Butler 2025), which models can read.
 """
 
 from __future__ import annotations
@@ -54,19 +53,16 @@ def without_invisible(text: str) -> str:
 
 
 def with_blanks(text: str) -> str:
-    """Returns the text with a blank for each run of invisible characters."""
     return _RUN.sub(" ", text)
 
 
 def is_disguised(text: str, data: bytes) -> bool:
-    """Returns whether invisible characters stand where they change how the text is read. `data` is the text's UTF-8."""
     if len(data) == len(text) == len(data.translate(None, _CONTROLS)):
         return False
     return _WITHIN.search(data) is not None
 
 
 def readings(written: Reading) -> Iterator[Reading]:
-    """Yields the readings of a disguised text, except for the text as it is written."""
     yield _reading_with(written, "")
     yield _reading_with(written, " ")
     text = written.text
@@ -80,7 +76,6 @@ def readings(written: Reading) -> Iterator[Reading]:
 
 
 def hides_text(text: str) -> bool:
-    """Returns whether the text spells letters that only a machine reads."""
     if text.isascii():
         return False
     if sum(match[1] is not None for match in _TAGS.finditer(text)) >= _MIN_HIDDEN:
@@ -89,13 +84,10 @@ def hides_text(text: str) -> bool:
 
 
 def _reading_with(written: Reading, instead: str) -> Reading:
-    """Returns the reading with `instead`, nothing or one character, for each run of invisible characters."""
     return written.substituted(_RUN, lambda _: instead)
 
 
 def _as_shown(written: Reading) -> Reading:
-    """Returns the reading from right to left where the text overrides its direction, then without invisible
-    characters."""
     places = array("I")
     at = 0
     for match in _OVERRIDDEN.finditer(written.text):
@@ -109,7 +101,6 @@ def _as_shown(written: Reading) -> Reading:
 
 
 def _spelled(written: Reading, match: re.Match[str], letters: str) -> Reading:
-    """Returns the reading that has only the letters which the match spells, one for each of its characters."""
     first, last = match.span()
     return Reading(letters, written.starts[first:last], written.ends[first:last])
 

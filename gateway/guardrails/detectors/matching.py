@@ -20,8 +20,7 @@ def options() -> re2.Options:
 
 
 class PatternSet:
-    """Finds the patterns that occur in a text. `group` patterns share an automaton: larger groups are quicker once
-    their states are computed, smaller ones are quicker to compute."""
+    """`group` patterns share an automaton. Larger groups search faster once computed; smaller ones compute faster."""
 
     def __init__(self, patterns: Sequence[str], *, group: int = 12) -> None:
         self._groups: list[tuple[int, re2.Set]] = []
@@ -31,7 +30,6 @@ class PatternSet:
             time.sleep(0)
 
     def _add(self, first: int, patterns: Sequence[str]) -> None:
-        """Adds the patterns as one automaton, or as two where one would be too large."""
         made = re2.Set.SearchSet(options())
         for pattern in patterns:
             made.Add(pattern)
@@ -47,5 +45,4 @@ class PatternSet:
             self._groups.append((first, made))
 
     def matching(self, data: bytes) -> list[int]:
-        """Returns the indices of the patterns that occur in the UTF-8 text, ascending."""
         return [first + index for first, made in self._groups for index in sorted(made.Match(data) or ())]

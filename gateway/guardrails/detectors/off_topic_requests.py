@@ -1,8 +1,8 @@
-"""Finds requests in a document that share no words with the rest of the document.
+"""Finds requests in a document that share no words with the rest of it.
 
 An attacker who plants an instruction in another's document (Greshake et al. 2023; BIPIA, Yi et al. 2023) adds a line
 that asks for something: a question, or a sentence in the imperative. A document has such lines of its own, but those
-share words with the lines around them: a FAQ answers its questions, a letter asks for what it is about.
+share words with the lines around them: a FAQ answers its questions, a letter asks for its subject.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def has_off_topic_request(text: str) -> bool:
-    """Returns whether a line asks for something in words that no other line has."""
     lines = [line.strip() for line in text.splitlines()]
     candidates = [
         index
@@ -71,8 +70,7 @@ def has_off_topic_request(text: str) -> bool:
 
 
 def _is_request(line: str) -> bool:
-    """Returns whether a line is a whole question or order. A line that begins with a small letter continues a
-    sentence."""
+    """A line that begins with a small letter continues a sentence, so it is no whole question or order."""
     if line[0].islower():
         return False
     end = line.rstrip(_QUOTES)[-1:]
@@ -90,12 +88,10 @@ def _words(line: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Returns a prefix of the word, long enough that a plural or a tense gives the same stem."""
     return word[:5] if word not in _COMMON else word
 
 
 def _counted(lines: list[str]) -> dict[str, int]:
-    """Returns the number of lines that each word stands in."""
     counted: dict[str, int] = {}
     for line in lines:
         for word in _words(line):

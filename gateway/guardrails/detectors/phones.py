@@ -1,5 +1,3 @@
-"""Finds telephone numbers by their international or national form, or beside a word that names them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -97,7 +95,6 @@ def find_phones(data: bytes) -> Iterator[Span]:
 
 
 def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
-    """Yields a number behind a label, and the numbers that follow it in an enumeration."""
     for _ in range(_MAX_ROW):
         found = _accepted(data, span, sure=True)
         yield from found
@@ -108,8 +105,10 @@ def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
 
 
 def _accepted(data: bytes, span: Span, *, sure: bool = False) -> list[Span]:
-    """Returns the span if it stands alone and is neither a date nor too long for a telephone number. Groups at its end
-    that make it too long are dropped, because another number may follow after a blank."""
+    """Returns the span if it stands alone and is neither a date nor too long for a telephone number.
+
+    Groups at the end that make it too long are dropped, because another number may follow after a blank.
+    """
     start, end = span
     before = data[max(0, start - 1) : start]
     if before.isalnum() or (before in (b"-", b".", b"/", b",", b"$", b"#") and not sure):

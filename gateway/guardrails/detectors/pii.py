@@ -1,6 +1,8 @@
-"""Finds personal data whose format or checksum gives it away: addresses, numbers and accounts. The search has two
-steps, both linear in the text: one RE2 pattern per kind proposes candidates, and a library that knows the numbering
-plan or the checksum (phonenumbers, python-stdnum, ipaddress) decides."""
+"""Finds personal data that its format or checksum gives away: addresses, numbers and accounts.
+
+The search has two steps, both linear in the text. One RE2 pattern per kind proposes candidates; a library that knows
+the numbering plan or the checksum (phonenumbers, python-stdnum, ipaddress) decides.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class PiiKind(StrEnum):
 
 
 class PiiEntity(NamedTuple):
-    """One finding; `start` and `end` count characters."""
+    """`start` and `end` count characters."""
 
     kind: PiiKind
     start: int
@@ -84,8 +86,10 @@ _AT_ONCE = 16_384
 
 
 def find_pii(text: str) -> list[PiiEntity]:
-    """Returns the entities in the text, in order, never overlapping; invisible characters, entities of HTML, percent
-    codes and emphasis do not hide them."""
+    """Returns ordered entities that do not overlap.
+
+    Invisible characters, HTML entities, percent codes and emphasis do not hide them.
+    """
     data = encoded(text)
     if not text.isascii() and _DISGUISED.search(data):
         data = encoded(_undisguised(text))
@@ -123,7 +127,6 @@ def _find(data: bytes) -> list[PiiEntity]:
 
 
 def _united(found: list[PiiEntity]) -> list[PiiEntity]:
-    """Returns the entities in order; overlapping ones become one that covers all, with the kind of the longest."""
     united: list[PiiEntity] = []
     max_length = 0
     for entity in sorted(found, key=lambda one: (one.start, one.start - one.end)):
@@ -145,8 +148,6 @@ def _undisguised(text: str) -> str:
 def _merged(
     taken: list[tuple[int, int, PiiKind]], found: list[tuple[int, int, PiiKind]]
 ) -> list[tuple[int, int, PiiKind]]:
-    """Returns both lists in order, without entities of `found` that overlap `taken`. Both are ordered and free of
-    overlaps."""
     merged: list[tuple[int, int, PiiKind]] = []
     index = 0
     for entity in found:

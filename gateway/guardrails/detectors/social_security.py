@@ -1,5 +1,3 @@
-"""Finds social-security and taxpayer numbers of the United States."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

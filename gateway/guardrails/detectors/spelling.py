@@ -1,8 +1,7 @@
-"""Undoes ways to write a text that a model reads as the plain text: HTML's entities, percent codes, Markdown's
-emphasis, and signs or emoji within words and between them.
+"""Undoes spellings that a model reads as plain text: HTML entities, percent codes, Markdown emphasis, signs and emoji.
 
-Entities, percent codes and emphasis at the border of a word can be read in one way only. A sign between two letters may
-stand for a blank (`ignore.all`) or for nothing (`ig.nore`), so that such a text has several readings.
+Entities, percent codes and emphasis at the border of a word have only one reading. A sign between two letters may stand
+for a blank (`ignore.all`) or for nothing (`ig.nore`), so such a text has several readings.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ _GAP = "\u2014"
 
 
 def decoded(text: str) -> str:
-    """Returns the text with its entities and percent codes undone."""
     if not _may_have_codes(text):
         return text
     for _ in range(_MAX_DEPTH):
@@ -78,14 +76,11 @@ def decoded(text: str) -> str:
 
 
 def undone(text: str) -> str:
-    """Returns the text with its entities, percent codes and emphasis undone."""
     text = decoded(text)
     return _EMPHASIS.sub("", text) if any(map(text.__contains__, _MARKS)) else text
 
 
 def undone_number(text: str) -> Reading | None:
-    """Returns the reading with entities and percent codes undone, and emphasis where it marks a number or an address;
-    None for a text without."""
     marked = _MARKED_NUMBER.search(text) is not None
     if not marked and not (_may_have_codes(text) and _CODES.search(text)):
         return None
@@ -109,9 +104,11 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def respellings(text: str) -> list[str]:
-    """Returns the other readings of a text that has links, or signs within words or between them: without the links'
-    targets, and then with a blank for each sign, without the signs, and without points within words but with blanks for
-    other signs."""
+    """Returns the other readings of a text with links, or with signs within words or between them.
+
+    The first is without the targets of links. The others have a blank for each sign; no signs; or no points within
+    words and blanks for other signs.
+    """
     if not _SIGNED.search(encoded(text)):
         return []
     shown = _LINK.sub(r"\1", text)
@@ -132,8 +129,10 @@ def _spread(text: str) -> str:
 
 
 def _blank_between_words(signs: re.Match[str]) -> str:
-    """Returns a blank for signs between two words of a line. One of the words has two letters or more: a row of single
-    letters (`a|b|c`) is a table or code, and would look like a word that is spelled out."""
+    """One of the words has two letters or more: a row of single letters (`a|b|c`) is a table or code.
+
+    With blanks it would look like a word that is spelled out.
+    """
     text, start = signs.string, signs.start()
     after = _LETTERS.match(text, signs.end())
     if after is None or start == 0 or text[start - 1] == "\n":
@@ -142,8 +141,10 @@ def _blank_between_words(signs: re.Match[str]) -> str:
 
 
 def new_sentences(text: str, others: list[str]) -> str:
-    """Returns the sentences of other readings that the text does not have, one a line and each once. A dash stands
-    where sentences are left out, so that nothing is read from one on to another that does not follow it."""
+    """Returns the sentences of other readings that the text does not have, one a line and each once.
+
+    A dash replaces left-out sentences, so that sentences around it are not read as one.
+    """
     known = set(_sentences(text))
     found: list[str] = []
     for read in others:

@@ -1,5 +1,3 @@
-"""Finds the phrases that a project blocks in requests or in answers."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -19,8 +17,6 @@ _REMEMBERED_LISTS, _REMEMBERED_TOPICS = 512, 2048
 
 
 def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
-    """Returns those of `topics` that the text names, as whole words, in any case and spacing, in the order of the
-    list."""
     if not topics:
         return []
     written = undone(text)
@@ -58,13 +54,10 @@ def _words(topic: str) -> list[str]:
 
 
 def _phrase(words: list[str]) -> str:
-    """Returns the pattern of a phrase; it matches nothing when there is no word."""
     return r"\s+".join(re2.escape(word) for word in words) or r"[^\s\S]"
 
 
 def _border(border: str, character: str) -> str:
-    """Returns the pattern beside a phrase: empty beside a sign (`C++`) and for scripts without borders between
-    words."""
     if not (character.isalnum() or character == "_") or _UNSPACED.search(character):
         return ""
     return border

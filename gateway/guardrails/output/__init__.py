@@ -1,1 +1,1 @@
-"""Guardrails of answers: checks that work on whole answers and, through a sliding window, on streams."""
+"""Output guardrails: checks that work on whole answers and, through a sliding window, on streams."""

@@ -1,6 +1,3 @@
-"""Finds the texts of an answer anywhere in a message or a streamed delta, and reads each through a window of its
-own."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,8 +40,6 @@ class Found(NamedTuple):
 
 
 class OutputChecks:
-    """The output checks of a project, applied to one answer. `texts` returns the texts of the request."""
-
     def __init__(
         self, settings: GuardrailSettings, texts: Callable[[], Iterable[str]], *, json_content: bool = False
     ) -> None:
@@ -66,14 +61,12 @@ class OutputChecks:
         return (JsonWindow if is_json else TextWindow)(masks, self.topics, self._notes)
 
     def masked(self, text: str, name: str = "") -> str:
-        """Returns a whole text with its findings masked."""
         if name in _FILES and text.startswith("data:"):
             return text
         window = self.window(name)
         return window.feed(text) + window.finish()
 
     def inspect_calls(self, message: Mapping[str, Any]) -> None:
-        """Records which blocked tools a message, or a streamed delta of one, calls."""
         if not self._tools:
             return
         calls = message.get("tool_calls")
@@ -84,23 +77,19 @@ class OutputChecks:
                     self._called[self._tools[same_tool(name)]] = None
 
     def blocking(self) -> list[Found]:
-        """Returns the findings so far that end the answer."""
         return [
             *(Found(Guardrail.BLOCKED_TOOL, tool) for tool in self._called),
             *(Found(Guardrail.BLOCKED_TOPIC, topic) for topic in self._notes.topics),
         ]
 
     def masking(self) -> list[Found]:
-        """Returns the findings so far that are masked in the answer."""
         return [Found(*found) for found in self._notes.masked]
 
     def guard_message(self, message: dict[str, Any]) -> bool:
-        """Masks the texts of a whole message in place; returns whether anything changed."""
         self.inspect_calls(message)
         return self.reads_texts and self.guard_value(message)
 
     def guard_value(self, value: Any, name: str = "", depth: int = 0) -> bool:
-        """Masks every text within a list or an object in place; returns whether anything changed."""
         if depth > _MAX_NESTING:
             return False
         changed = False

@@ -1,5 +1,3 @@
-"""Reads a JSON text with its escapes undone, and masks it so that it stays JSON."""
-
 from __future__ import annotations
 
 import re
@@ -24,8 +22,10 @@ _PUNCTUATION = 0
 
 
 class JsonWindow(TextWindow):
-    """A window over JSON. A complete value is released at once; text that is not JSON passes as well as it can. A comma
-    is a border as a blank is: findings that go on behind one, as behind a blank, have digits in front of it."""
+    """A window over JSON. A complete value is released at once; text that is not JSON passes as well as it can.
+
+    A comma is a border like a blank: findings that continue after either have digits before it.
+    """
 
     border = _BORDER
 
@@ -50,7 +50,6 @@ class JsonWindow(TextWindow):
         return given + rest
 
     def _read(self, source: str) -> tuple[str, bool]:
-        """Returns the characters that `source` spells, and whether a JSON value has ended with it."""
         read: list[str] = []
         at, self._unread, closed = 0, "", False
         while at < len(source):
@@ -102,8 +101,6 @@ class JsonWindow(TextWindow):
         return "".join(self._pieces[start:end])
 
     def _whole(self, start: int, end: int) -> tuple[int, int]:
-        """Widens a span to the whole numbers that it touches: a part of a number cannot be replaced by a quoted
-        text."""
         tokens = self._tokens
         while start > 0 and tokens[start] % 2 and tokens[start - 1] == tokens[start]:
             start -= 1
@@ -126,7 +123,6 @@ class JsonWindow(TextWindow):
 
 
 def _unescaped(escape: str) -> str:
-    """Returns the one character that an escape spells; half of a surrogate pair becomes U+FFFD."""
     if escape[1] != "u":
         return _ESCAPES.get(escape[1], escape[1])
     if len(escape) == 12:

@@ -1,5 +1,3 @@
-"""Finds the stretches of an answer to mask, and the text that replaces each."""
-
 from __future__ import annotations
 
 import re
@@ -29,8 +27,7 @@ _LINK = ("/", "/")
 
 
 def _any_of(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
-    """Returns one pattern that begins with a single character class, which is searched for more quickly than
-    alternatives."""
+    """Returns one pattern that begins with a single character class: the search is faster than for alternatives."""
     kinds = tuple(kinds)
     firsts = "".join(first for first, _ in kinds)
     return re.compile(f"[{firsts}](?:{'|'.join(f'(?<=[{first}]){rest}' for first, rest in kinds)})")
@@ -44,8 +41,6 @@ _ESCAPED = frozenset("nrtbf")
 
 
 class Mask(NamedTuple):
-    """One replacement: `text` takes the place of the characters from `start` to `end`."""
-
     start: int
     end: int
     text: str
@@ -54,9 +49,6 @@ class Mask(NamedTuple):
 
 
 class Masks:
-    """The detectors of one request's answer. `texts` returns the conversation; it is called when the first link
-    appears."""
-
     def __init__(self, *, personal_data: bool, links: bool, texts: Callable[[], Iterable[str]]) -> None:
         self._personal_data, self._links, self._texts = personal_data, links, texts
         kinds = [*(_PERSONAL if personal_data else ()), *([_LINK] if links else ())]
@@ -69,15 +61,12 @@ class Masks:
 
     @property
     def will_read_texts(self) -> bool:
-        """Returns whether the next link causes the conversation to be read."""
         return self._links and "_conversation" not in self.__dict__
 
     def suspects(self, text: str, start: int, end: int) -> bool:
-        """Returns whether `text[start:end]` may hold a finding and has to be searched."""
         return self._suspect is not None and self._suspect.search(text, start, end) is not None
 
     def find(self, text: str) -> list[Mask]:
-        """Returns the masks in order, never overlapping."""
         links = self._find_links(text) if self._links and "//" in text else []
         if not self._personal_data:
             return links

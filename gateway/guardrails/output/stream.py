@@ -1,6 +1,8 @@
-"""Guards a streamed answer: decides for each event which of its text may go out now, and which has to wait. Events
-without text pass at once and byte for byte. Events with text go out with the text that their windows release; an event
-with no text left is dropped. Text that is still held at the end of a choice goes out before its finish reason."""
+"""Guards a streamed answer: decides which text of each event may go out now.
+
+Events without text pass at once and byte for byte. Events with text go out with the text that their windows release; an
+event with no text left is dropped. Held text goes out before the finish reason of its choice.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,6 @@ _CALLS: Path = ("tool_calls",)
 
 
 class _Choice:
-    """The windows of one choice, by the path of their texts; `kinds` holds the other fields of each list item."""
-
     def __init__(self) -> None:
         self.windows: dict[Path, TextWindow] = {}
         self.kinds: dict[Path, dict[str, Any]] = {}
@@ -46,7 +46,6 @@ class StreamGuard:
         return out
 
     def close(self, last: list[StreamEvent]) -> list[StreamEvent]:
-        """Returns the last events, with all held text before the very last one."""
         return [*self.feed(last[:-1]), *self._rest(self._choices), *self.feed(last[-1:])]
 
     def _guarded(self, event: StreamEvent) -> list[StreamEvent]:
@@ -77,8 +76,7 @@ class StreamGuard:
         return [*out, msgspec.structs.replace(event, data=data, has_output=event.has_output and has_output)]
 
     def _guard_choice(self, fields: dict[str, Any]) -> tuple[list[StreamEvent], bool, bool]:
-        """Returns the events that go out before this one, whether the choice was changed, and whether anything of it is
-        left."""
+        """Returns the events to send before this one, whether the choice changed, and whether some of it is left."""
         index = fields.get("index")
         index = index if isinstance(index, int) else 0
         choice = self._choices.setdefault(index, _Choice())
@@ -149,7 +147,6 @@ class StreamGuard:
         return changed
 
     def _rest(self, choices: dict[int, _Choice]) -> list[StreamEvent]:
-        """Returns one event for each choice that still holds text."""
         out: list[StreamEvent] = []
         for index, choice in choices.items():
             delta: dict[str, Any] = {}
@@ -161,7 +158,6 @@ class StreamGuard:
 
 
 def _finish_into(delta: dict[str, Any], choice: _Choice) -> None:
-    """Adds the text that the choice still holds to `delta`."""
     for path, window in choice.windows.items():
         rest = window.finish()
         if rest:
@@ -169,8 +165,6 @@ def _finish_into(delta: dict[str, Any], choice: _Choice) -> None:
 
 
 def _signed(choice: _Choice, item: dict[str, Any], path: Path) -> bool:
-    """Ends the texts that a signature covers, and removes the signature of a text that was masked. Returns whether the
-    item changed."""
     changed = masked = False
     for where, window in choice.windows.items():
         if where[: len(path)] == path:
@@ -185,7 +179,6 @@ def _signed(choice: _Choice, item: dict[str, Any], path: Path) -> bool:
 
 
 def _put(delta: dict[str, Any], path: Path, text: str, kinds: dict[Path, dict[str, Any]]) -> None:
-    """Appends `text` to the value at `path`, which is created if need be."""
     value, depth = delta, 0
     while depth < len(path) - 1:
         name, following = str(path[depth]), path[depth + 1]
@@ -199,7 +192,6 @@ def _put(delta: dict[str, Any], path: Path, text: str, kinds: dict[Path, dict[st
 
 
 def _item_of(items: list[Any], kind: dict[str, Any]) -> dict[str, Any]:
-    """Returns the list item with this index; a new one if there is none."""
     same = [item for item in items if isinstance(item, dict) and item.get("index") == kind.get("index")]
     if same:
         return same[-1]

@@ -1,5 +1,3 @@
-"""Holds back text that may become a blocked phrase."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -16,17 +14,12 @@ _STRETCH, _LOOK_BACK_FACTOR, _LOOK_BACK = 16, 4, 256
 
 
 class _Phrases(NamedTuple):
-    """The phrases of the blocked topics. `prefixes` are those of all phrases, as `_normal` writes them; `max_length` is
-    in characters."""
-
     prefixes: frozenset[str]
     first_characters: frozenset[str]
     max_length: int
 
 
 class TopicGate:
-    """Checks one text as it arrives. `found` holds the topics that it has named so far."""
-
     def __init__(self, topics: tuple[str, ...]) -> None:
         self._topics = topics
         self._phrases = _phrases(topics)
@@ -36,7 +29,7 @@ class TopicGate:
         self.found: list[str] = []
 
     def feed(self, text: str, *, final: bool = False) -> int:
-        """Returns how many characters of the whole text so far may go out: none of them begins an incomplete phrase."""
+        """Returns how many characters of the whole text may go out: none of them begins an incomplete phrase."""
         self._tail += text
         end = len(self._tail) if final else _end_of_words(self._tail)
         if end > self._checked:

@@ -1,9 +1,9 @@
-"""A sliding window over one text of an answer, whose pieces may be cut anywhere; the output depends on the text alone.
+"""A sliding window over one text of an answer. Pieces may be cut anywhere; the output depends on the text alone.
 
-Text goes out up to a blank that no finding can extend across: for personal data that is a blank with no digit and no
+Text goes out up to a blank that no finding can extend across. For personal data that is a blank with no digit and no
 sign of an address (`@`, `+`, `::`) among the 64 characters before it, more than any detector reads on. Each stretch is
-searched together with the text before it. When there is no such blank in 1024 characters, the text is cut at a place
-that no finding covers, with 330 characters more to read: no address is longer.
+searched together with the text before it. If 1024 characters have no such blank, the text is cut at a place that no
+finding covers, with 330 characters more to read: no address is longer.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ _TRIM_AT = 4 * _RETAINED
 
 
 def borders(signs: str) -> re.Pattern[str]:
-    """Returns a pattern for one sign of a class. A sign behind an invisible character is no border, because any number
-    of these may stand in the middle of a finding."""
+    """A sign after an invisible character is no border: a finding may contain any number of these characters."""
     return re.compile(f"[{signs}](?<![{INVISIBLE}][{signs}])")
 
 
@@ -35,17 +34,12 @@ _BLANK = borders(r"\s")
 
 
 class Notes:
-    """The findings in an answer, each one once and in order: (guardrail, detail)."""
-
     def __init__(self) -> None:
         self.masked: dict[tuple[Guardrail, str], None] = {}
         self.topics: dict[str, None] = {}
 
 
 class TextWindow:
-    """The window over one text. `feed` and `finish` return the text that may go out; `masked` is True if any of it was
-    masked."""
-
     border = _BLANK
 
     def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
@@ -63,7 +57,6 @@ class TextWindow:
         return self._give(text, final=False)
 
     def finish(self) -> str:
-        """Returns the rest of the text. More text may still follow; it is searched together with the text before it."""
         return self._give("", final=True)
 
     def _give(self, text: str, *, final: bool) -> str:
@@ -98,7 +91,6 @@ class TextWindow:
         return out
 
     def _border_before(self, end: int, limit: int) -> int:
-        """Returns the last place up to `end` and `limit` where the text may be cut; `_given` when there is none."""
         text, given = self._text, self._given
         start, end = max(given, self._searched), min(end, limit)
         opening = self._masks.opening
@@ -125,8 +117,10 @@ class TextWindow:
         return cut
 
     def _rendered(self, cut: int, seen: int, known: list[Mask] | None) -> str:
-        """Returns the stretch up to `cut` with its findings masked; the search reads the text up to `seen`. `known`
-        holds the findings of a text that is cut by force, which has been searched already."""
+        """Masks the stretch up to `cut`; the search reads the text up to `seen`.
+
+        `known` holds the findings of a text that is cut by force, which has been searched already.
+        """
         given, was_cut = self._given, self._cut_mask
         if not was_cut and not self._masks.suspects(self._text, given, cut):
             self._given = cut
@@ -149,7 +143,6 @@ class TextWindow:
         return "".join(out)
 
     def _found(self, seen: int) -> list[Mask]:
-        """Returns the findings in the held text up to `seen`."""
         far_back = self._cut_mask or "//" in self._text[self._given : seen]
         start = max(0, self._given - (_CONTEXT_OF_LINKS if far_back else _CONTEXT))
         return [

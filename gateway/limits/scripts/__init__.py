@@ -17,7 +17,6 @@ _pack: Callable[[tuple[Argument, ...]], bytes] = hiredis.pack_command  # type: i
 
 
 def packed(words: tuple[Argument, ...]) -> bytes:
-    """Returns the words packed as in a command, without its first line, the number of words."""
     command = _pack(words)
     return command[command.index(b"\n") + 1 :]
 
@@ -29,12 +28,9 @@ class Script:
     _full: bytes
 
     def begun(self, words: int) -> bytes:
-        """Returns the beginning of the command that runs the script with `words` more words (the number of keys, keys,
-        arguments)."""
         return b"*%d\r\n%b" % (words + 2, self._named)
 
     def in_full(self, command: bytes) -> bytes:
-        """Returns the command for a server that does not have the script yet."""
         return command.replace(self._named, self._full, 1)
 
 

@@ -1,5 +1,3 @@
-"""`manage.py apply`: makes projects what a file says (docs/configuration-files.md)."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""`manage.py demo`: plays conversations through the service and shows what it recorded."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""`manage.py describe_settings` describes the settings of a project in the tables of docs/settings.md."""
-
 from __future__ import annotations
 
 import json
@@ -42,7 +40,6 @@ class Command(BaseCommand):
 
 
 def describe(page: str) -> str:
-    """Returns the page with its two tables of settings made anew: all settings, and the guardrails among them."""
     guardrails = next(one for one in declared(ProjectSettings) if one.kind is Kind.OBJECT)
     tables = iter((declared(ProjectSettings), guardrails.settings))
     return "\n".join(_lines(page.split("\n"), tables))

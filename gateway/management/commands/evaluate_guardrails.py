@@ -1,5 +1,3 @@
-"""`manage.py evaluate_guardrails` measures on labelled texts how well the detectors do, and their cost in time."""
-
 from __future__ import annotations
 
 import time

@@ -1,5 +1,3 @@
-"""`manage.py export`: writes projects as the file that `manage.py apply` reads."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""`manage.py import_from`: reads the configuration of another product into a project (docs/configuration-files.md)."""
-
 from __future__ import annotations
 
 import json
@@ -54,7 +52,6 @@ class Command(BaseCommand):
 
 
 def _read(name: str, content: bytes) -> Source:
-    """Returns the values of a file in YAML, TOML or JSON, by the end of its name."""
     if name.endswith(".toml"):
         try:
             return Source(name, tomllib.loads(content.decode()))
@@ -102,7 +99,6 @@ def _line(note: Note, source: Source) -> str:
 
 
 def _with_settings(name: str, imported: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the project with its present settings in place of those that the import says nothing about."""
     present = settings_of(Project.objects.filter(name=name).first())
     settings = imported.get("settings", {})
     guardrails = {**present.get("guardrails", {}), **settings.get("guardrails", {})}

@@ -1,4 +1,4 @@
-"""`manage.py run_experiment` is `svc experiments run` of the client for Python (docs/ci.md): it asks the API alone."""
+"""`manage.py run_experiment` is `svc experiments run` of the Python client (docs/ci.md): it only uses the API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Has the client read the options, as its exit codes differ from those of Django's parser."""
+        """The client reads the options, because its exit codes differ from those of Django's parser."""
         sys.exit(_run(argv[2:]))
 
     def print_help(self, prog_name: str, subcommand: str) -> None:

@@ -1,12 +1,12 @@
 """Begins the answers to plain requests (docs/architecture.md#plans).
 
-Nothing in a plain request, its project or its key gives a stage anything to do but to forward it. Two callbacks answer
-it, without a task: `begin` when the request has arrived whole, and `Exchange` when the provider's answer has.
+For a plain request, the stages have nothing to do but to forward it. Two callbacks answer it, without a task: `begin`
+when the request has arrived whole, and `Exchange` when the provider's answer has.
 
-The stages are the one way out. Before the provider's request is written, `begin` returns False, and they serve the
-request from its beginning. After that, whatever is not a whole answer that a client may get as it came (a failure, a
-client that leaves, a worker that is told to stop) starts their task, which finds its first call of the provider under
-way (`BegunTransport`).
+The stages are the only way out. Before the provider's request is written, `begin` returns False, and they serve the
+request from its beginning. After that, anything but a whole answer that the client may get as it came (a failure, a
+client that leaves, a worker that is told to stop) starts their task, which finds its first call under way
+(`BegunTransport`).
 """
 
 from __future__ import annotations
@@ -66,9 +66,6 @@ _name_of = itemgetter(0)
 
 
 class KnownSender(NamedTuple):
-    """What the headers of a connection's last request say of its sender. `passed` are those of a client's protocol, by
-    the names that an adapter passes on."""
-
     headers: RequestHeaders
     key_hash: str
     names: frozenset[bytes]
@@ -76,15 +73,16 @@ class KnownSender(NamedTuple):
     asks_for_nothing: bool
 
     def passed_on(self, names: tuple[str, ...]) -> ClientHeaders:
-        """Returns the headers of these names, in lower case, that go on to a provider."""
         if names not in self.passed:
             self.passed[names] = client_headers(self.headers.raw, names)
         return self.passed[names]
 
 
 def known_sender(client: ArrivedRequest) -> KnownSender:
-    """Returns the sender. Most clients send the same headers again, which the server gives as the same list. Raises
-    AuthenticationError for headers without a key."""
+    """Caches the sender: most clients repeat their headers, which the server gives as the same list.
+
+    Raises AuthenticationError for headers without a key.
+    """
     raw, memory = client.scope["headers"], client.memory
     known: KnownSender | None = memory.get(_SENDER)
     if known is None or known.headers.raw is not raw:
@@ -94,13 +92,10 @@ def known_sender(client: ArrivedRequest) -> KnownSender:
 
 
 def _asks_for_nothing(headers: RequestHeaders) -> bool:
-    """Returns whether the headers name the sender and a managed prompt alone."""
     return not (headers.content_encoding or headers.cache_control or headers.force_variant or headers.variables)
 
 
 def sent(request: ChatCompletionRequest, sender: KnownSender, body: bytes, plan: Plan) -> Sent | None:
-    """Returns the head and the body of the provider's request, None where the stages have more to do than to forward
-    the client's `body`. Raises ProviderError."""
     passed_on = plan.attempt.credentials.forwarded_names
     if (
         (passed_on and not passed_on.isdisjoint(sender.names))
@@ -146,7 +141,6 @@ def _as_chat(request: ChatCompletionRequest, body: bytes, plan: Plan) -> Sent | 
 
 
 def _natively(request: ChatCompletionRequest, passed: ClientHeaders, body: bytes, plan: Plan) -> Sent | None:
-    """Returns what a provider gets that speaks the client's protocol (`gateway.pipeline.native.native_request`)."""
     credentials, adapter = plan.attempt.credentials, plan.adapter
     asked = ChatRequest(
         plan.sent_model,
@@ -164,8 +158,10 @@ def _natively(request: ChatCompletionRequest, passed: ClientHeaders, body: bytes
 
 
 def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
-    """Begins to answer a request by its plan. Returns False, and has sent nothing, for one without a plan, and where
-    the provider cannot be asked at once."""
+    """Begins to answer a request by its plan.
+
+    Returns False, and has sent nothing, without a plan or if the provider cannot be called at once.
+    """
     try:
         exchange = _exchange_for(runtime, surface, client) if client.takes_answer else None
         if exchange is not None and exchange.begin():
@@ -179,8 +175,6 @@ def begin(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> bool:
 
 
 def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) -> Exchange | None:
-    """Returns the exchange that answers the request, None for a request without a plan. Raises ApplicationError,
-    ProviderError and RecursionError for one that the stages refuse."""
     arrived_us, started = time.time_ns() // 1000, time.perf_counter()
     body = client.whole_body()
     if streams(body) or len(body) > runtime.body_bytes:
@@ -232,8 +226,6 @@ def _exchange_for(runtime: Runtime, surface: Surface, client: ArrivedRequest) ->
 
 
 def _asked(surface: Surface, body: bytes, plans: Plans) -> Asked | None:
-    """Returns the request, None for one with variables of a prompt and for one of another protocol that is not plain.
-    Raises ValidationError."""
     if surface is CHAT:
         request = plain_request(body)
         if request is None and (find(body, _VARIABLES) >= 0 or may_name_kept(body)):

@@ -1,5 +1,3 @@
-"""One plain request under way: from the write to its provider to the answer, or to the stages."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -37,8 +35,6 @@ _NOT_YET: Any = None
 
 
 class BegunTransport:
-    """A worker's transport for a request whose first call has been written."""
-
     def __init__(self, transport: Transport, response: BegunResponse, routing: RoutingState, called_at: float) -> None:
         self._transport = transport
         self._response: BegunResponse | None = response
@@ -53,18 +49,19 @@ class BegunTransport:
         self._routing.is_written = True
         return await response.answered(timeouts)
 
-    def begin(self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]) -> None:
-        """Begins nothing: the stages wait."""
+    def begin(self, head: RequestHead, body: bytes, timeouts: Timeouts, on_news: Callable[[], None]) -> None: ...
 
     async def close(self) -> None:
         await self._transport.close()
 
 
 class Exchange(msgspec.Struct):
-    """One plain request and its provider's answer. `client_id` and `user_id` are empty where the client sent none;
-    `logged` is the chat completion that says what `body` does, `sent` what the provider gets behind `head`; `started`
-    and `called_at` come from `perf_counter`; `admission` is None where nothing is limited. `state` says which managed
-    prompt the request has got, and is None in a project without any."""
+    """One plain request and its provider's answer.
+
+    `client_id` and `user_id` may be empty. `logged` is the chat completion that says what `body` does; `sent` is what
+    the provider gets after `head`. `started` and `called_at` come from `perf_counter`. `admission` is None without
+    limits. `state` says which managed prompt the request has got, and is None in a project without any.
+    """
 
     runtime: Runtime
     plan: Plan
@@ -87,7 +84,6 @@ class Exchange(msgspec.Struct):
     response: BegunResponse = _NOT_YET
 
     def begin(self) -> bool:
-        """Asks the provider. Returns False, and has sent nothing, where that has to be waited for."""
         response = None
         try:
             response = self._written()
@@ -101,7 +97,6 @@ class Exchange(msgspec.Struct):
         return True
 
     def _written(self) -> BegunResponse | None:
-        """Writes the request to the provider, and returns its answer to come; None where nothing was sent."""
         plan, inflight = self.plan, self.runtime.inflight
         self.called_at = time.perf_counter()
         # First, so that a request whose worker is killed right after the write is on record too.
@@ -122,13 +117,11 @@ class Exchange(msgspec.Struct):
         return response
 
     def _end(self) -> None:
-        """Takes the request off the tables of requests in flight."""
         self.runtime.inflight.end(self.slot)
         if self.state is not None and self.state.prompt.rollout_id:
             self.runtime.open_requests.end(self.state)
 
     def _on_news(self) -> None:
-        """Answers once the provider's answer is whole, and leaves anything but a conforming one to the stages."""
         response, runtime = self.response, self.runtime
         now = time.perf_counter()
         if now - self.started > runtime.deadlines.total or not self.client.takes_answer:
@@ -170,7 +163,6 @@ class Exchange(msgspec.Struct):
             runtime.kept_ids.note(plan.snapshot.id_text, plan.attempt.credentials.integration_id, answer.given)
 
     def _head(self, length: int) -> bytes:
-        """Returns the lines of the answer's headers, and the empty line behind them."""
         ids = self.request_id.encode()
         if self.client_id:
             ids += b"\r\n%b: %b" % (ECHOED_REQUEST_ID, self.client_id.encode())
@@ -178,7 +170,6 @@ class Exchange(msgspec.Struct):
         return _HEAD % (length, ids, self.plan.served, limits, self.plan.last)
 
     def _go_by_stages(self) -> None:
-        """Hands the request over to the stages, once."""
         self.response.on_news = None
         self.runtime.handed_over += 1
         self.client.start(self._stages)
@@ -208,7 +199,7 @@ class Exchange(msgspec.Struct):
             self.response.close()
 
     def _body_and(self, receive: Receive) -> Receive:
-        """Returns what receives the body, even of a client that has left since, and then what `receive` does."""
+        """Gives the body first, even if the client has left since, and then what `receive` gives."""
         waiting = [{"type": "http.request", "body": self.body}]
 
         async def received() -> Any:
@@ -222,14 +213,12 @@ _HEAD: Final = b"content-type: application/json\r\ncontent-length: %d\r\nx-reque
 
 
 def _has_another_price(plan: Plan, answered: str) -> bool:
-    """Returns whether the model that answered sets the price, as `note_answered` decides."""
     asked = plan.attempt.model
     is_another = answered != asked and (plan.price is None or is_other_model(asked, answered))
     return is_another and plan.attempt.price_of(plan.snapshot, answered) is not None
 
 
 def _conforming(plan: Plan, body: bytes) -> ParsedResponse | None:
-    """Returns the answer that the client gets as it came, None for any other."""
     try:
         answer = plan.read(body)
     except RecursionError:

@@ -1,6 +1,3 @@
-"""The limits of the requests of a plan: admitted from what the worker has leased, without waiting
-(docs/limits.md#leased-ahead)."""
-
 from __future__ import annotations
 
 from gateway.limits.allowances import Allowance
@@ -20,8 +17,6 @@ Sender = tuple[str, str]
 
 
 class LeasedLimits:
-    """The limits of a project and a key, and of their users and sessions, for requests with one price."""
-
     __slots__ = ("_found", "_limiter", "_limits", "_limits_users", "_of_session", "_prices", "_project", "_subjects")
 
     def __init__(self, limiter: Limiter, found: Found, price: Price | None) -> None:
@@ -36,13 +31,10 @@ class LeasedLimits:
         self._subjects: dict[tuple[str, str], tuple[Caller, Allowance]] = {}
 
     def reserved(self, body: bytes, request: ChatCompletionRequest) -> tuple[int, int]:
-        """Returns the tokens and the units of cost that the stage `admit` would reserve."""
         prompt, completion = tokens_of_prompt(body, request), completion_tokens(request)
         return prompt + completion, cost_units(self._prices, prompt, completion)
 
     def admit(self, request_id: str, arrived_us: int, sender: Sender, reserved: tuple[int, int]) -> Admission | None:
-        """Admits a request of a session and a user, empty without one; None where Redis has to be asked or the answer
-        has a warning."""
         session_id, user_id = sender
         tokens, cost = reserved
         name = session_id if self._of_session else "", user_id if self._limits_users else ""

@@ -1,5 +1,4 @@
-"""Plans: what the stages would work out for each plain request, worked out once for a key, a client
-protocol and a model."""
+"""Plans: what the stages would work out for each plain request, worked out once per key, protocol and model."""
 
 from __future__ import annotations
 
@@ -42,13 +41,16 @@ _MAX_HEADS = 16
 
 
 class Plan(NamedTuple):
-    """What all plain requests of a key for a model share that come by one client protocol.
+    """What all plain requests of a key for a model share, for one client protocol.
 
-    `adapter` is of the client's own protocol where `is_native`. `marks` are byte strings, one of which occurs in every
-    body that names `own_name` and has to change; `marks_in_plain` are those of them that may in one of plain form
-    (`gateway.protocol.plain`). `heads` are those of the provider's requests, by the headers of the client's protocol
-    that pass on with them (`passed_names`). `read` returns the answer that a client may get as it came. `may_fall_back`
-    says that the model that answers may have another price. `units` make the cost of most answers, None where that
+    `adapter` is of the client's own protocol if `is_native`. `heads` are those of the provider's requests, by the
+    client's headers that pass on with them (`passed_names`). `read` returns the answer that a client may get as it
+    came.
+
+    `marks` are byte strings, one of which occurs in every body that names `own_name` and has to change;
+    `marks_in_plain` are those of them that may occur in a body of plain form (`gateway.protocol.plain`).
+
+    `may_fall_back`: the model that answers may have another price. `units` make the cost of most answers, None if that
     takes decimals. `record`, `served` and `last` are those of `Shown`, `kind` is what the stages would note of a
     request in flight. `limits` is None without any. `of_prompts` are the same plans for requests with managed prompts
     (`gateway.pipeline.plan.prompted`).
@@ -79,7 +81,6 @@ class Plan(NamedTuple):
     of_prompts: dict[tuple[object, ...], Plan | None]
 
     def add_head(self, passed: ClientHeaders, head: RequestHead) -> RequestHead:
-        """Returns the head, and keeps it for requests with the same headers of the client's protocol."""
         if len(self.heads) >= _MAX_HEADS:
             self.heads.clear()
         self.heads[passed] = head
@@ -90,7 +91,6 @@ Plans = dict[str, Plan | None]
 
 
 def _forwards_alone(snapshot: ProjectSnapshot) -> bool:
-    """Returns whether the project lets every stage do nothing but forward, within limits."""
     settings = snapshot.settings
     return not (
         snapshot.unreadable
@@ -103,7 +103,6 @@ def _forwards_alone(snapshot: ProjectSnapshot) -> bool:
 
 
 def plan_for(runtime: Runtime, found: Found, surface: Surface, model: str) -> Plan | None:
-    """Returns the plan of a project and key that forward alone; None for a model without one."""
     snapshot, key = found
     attempts = only_attempt(snapshot, model)
     if attempts is None:
@@ -172,8 +171,6 @@ def _kind_of(record: RequestRecord, price: Price | None) -> InflightKind:
 
 
 class _Passing(NamedTuple):
-    """An adapter that passes plain requests on, and the plan's fields that come of it."""
-
     adapter: Adapter
     is_native: bool
     read: Callable[[bytes], ParsedResponse | None]
@@ -182,8 +179,6 @@ class _Passing(NamedTuple):
 
 
 def _passing(attempt: Attempt, surface: Surface) -> _Passing | None:
-    """Returns what passes plain requests of the surface on to the attempt's provider; None where the stages translate
-    them."""
     if attempt.credentials.sets_parameters:
         return None
     if surface is CHAT:
@@ -198,7 +193,6 @@ def _passing(attempt: Attempt, surface: Surface) -> _Passing | None:
 
 
 def plans_of(found: Found, surface: Surface) -> Plans | None:
-    """Returns the plans of the key that have been made for the surface, None where its requests can have none."""
     snapshot, key = found
     of_keys = snapshot.plans.setdefault(surface.operation, {})
     if key.key_hash not in of_keys:
@@ -209,7 +203,6 @@ def plans_of(found: Found, surface: Surface) -> Plans | None:
 
 
 def kept(plans: Plans, model: str, plan: Plan | None) -> Plan | None:
-    """Returns the plan, and keeps it for the next request for the model."""
     if len(plans) >= _MAX_MODELS:
         plans.clear()
     plans[model] = plan

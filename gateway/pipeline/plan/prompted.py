@@ -1,5 +1,8 @@
-"""Managed prompts in the requests of plans (docs/prompts.md). The stage `prompt` itself chooses a request's version and
-injects it; what all requests that get the same version share is worked out once."""
+"""Managed prompts in the requests of plans (docs/prompts.md).
+
+The stage `prompt` itself chooses a request's version and injects it; what all requests with the same version share is
+worked out once.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,17 @@ _MAX_USES = 500
 
 
 class Asked(NamedTuple):
-    """A request, as a chat completion and in the client's own protocol."""
-
     request: ChatCompletionRequest
     chat: bytes
     body: bytes
 
 
 def prompted(plan: Plan, state: RequestState, asked: Asked) -> tuple[Plan | None, Asked]:
-    """Returns the request with the managed prompt that it names, and the plan of all that get the same version; None
-    where a version has to be found or filled in first, or chooses the model. Raises ApplicationError, as the stage
-    does."""
+    """Returns the request with the managed prompt that it names, and the plan of all that get the same version.
+
+    The plan is None if a version has to be found or filled in first, or chooses the model. Raises the stage's
+    ApplicationError.
+    """
     request = asked.request
     context = RequestContext(state.snapshot, state.headers, asked.chat, request, LazyFields(asked.chat))
     if request.prompt_variables is not None or is_pinned(context):
@@ -46,7 +49,6 @@ def prompted(plan: Plan, state: RequestState, asked: Asked) -> tuple[Plan | None
 
 
 def _plan_of(plan: Plan, state: RequestState, changed: ChatCompletionRequest) -> Plan | None:
-    """Returns the plan for requests that get the same version, with the same warnings and the same notes."""
     use, known = state.prompt, plan.of_prompts
     name = use.name, use.version, use.variant, state.warnings, tuple(state.attributes.items())
     if name not in known:

@@ -1,5 +1,3 @@
-"""The record of a plain request: that of its plan with what differs from request to request."""
-
 from __future__ import annotations
 
 from typing import Final, Protocol
@@ -19,8 +17,6 @@ _NO_USAGE: Final = Usage()
 
 
 class Exchanged(Protocol):
-    """What a record says of a request: when it arrived and when its provider was asked, who sent it, and its plan."""
-
     plan: Plan
     request_id: str
     arrived_us: int
@@ -32,7 +28,6 @@ class Exchanged(Protocol):
 
 
 def record_of(exchange: Exchanged, answer: ParsedResponse, now: float) -> RequestRecord:
-    """Returns the record of an exchange whose answer arrived at `now`."""
     plan, usage, latency = exchange.plan, answer.usage or _NO_USAGE, round((now - exchange.started) * 1000)
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     texts = None
@@ -80,8 +75,6 @@ def record_of(exchange: Exchanged, answer: ParsedResponse, now: float) -> Reques
 
 
 def add_prompt(made: RequestRecord, state: RequestState, plan: Plan, body: bytes) -> None:
-    """Sets what the record of a request with a managed prompt says of this request and its answer alone. No other
-    reference to the record exists yet."""
     state.answer.parts.append(body)
     state.answer.is_native, state.routing.provider = plan.is_native, plan.attempt.provider
     for name, value in prompted_fields(state).items():
@@ -89,8 +82,6 @@ def add_prompt(made: RequestRecord, state: RequestState, plan: Plan, body: bytes
 
 
 def _add_cost(made: RequestRecord, usage: Usage, price: Price | None) -> None:
-    """Sets the usage and the cost of an answer that counts more than prompt and completion, or whose price needs
-    decimals. No other reference to the record exists yet."""
     cost = known_cost(usage, price)
     of_input, of_reads, of_writes, of_output, of_else, of_all = cost_texts(cost)
     fields = {

@@ -1,5 +1,3 @@
-"""What all answers of a plan show alike: the lines of their headers, and their record."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -25,27 +23,20 @@ _LAST: Final = frozenset({PROMPT_VERSION, VARIANT, WARNING})
 
 
 class Shown(NamedTuple):
-    """`record` is what the stages would record; `served` are the lines of the answer's headers behind those with the
-    ids, and `last` those behind the limits'."""
-
     record: RequestRecord
     served: bytes
     last: bytes
 
 
 def sample_body(model: str) -> bytes:
-    """Returns a plain request for the model."""
     return msgspec.json.encode({"model": model, "messages": [_MESSAGE]})
 
 
 def sample_state(snapshot: ProjectSnapshot, key: KeyRecord, surface: Surface, body: bytes) -> RequestState:
-    """Returns the state of a request of the key that names nothing but a model and its message."""
     return RequestState("", 0, 0.0, snapshot, key, RequestHeaders(), body, decode_request(body), surface=surface)
 
 
 def shown_of(state: RequestState, attempt: Attempt, model: str, *, is_native: bool) -> Shown | None:
-    """Returns what a usual answer of the attempt shows to a request whose `model` the client calls so; None where a
-    header cannot be written as it is."""
     state.serve_from(attempt)
     state.answer.is_native = is_native
     state.answer.usage, state.answer.first_output, state.routing.served_seconds = Usage(1, 1), 1.0, 1.0

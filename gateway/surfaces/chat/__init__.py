@@ -1,1 +1,1 @@
-"""Chat completions: the client protocol whose translation is the identity (docs/chat-completions.md)."""
+"""The client protocol whose translation is the identity (docs/chat-completions.md)."""

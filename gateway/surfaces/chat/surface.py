@@ -1,5 +1,3 @@
-"""The surface of chat completions, in whose form the pipeline works: nothing is translated."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,8 +11,6 @@ from prompts.content.messages import PromptMessage
 
 
 class ChatStream:
-    """The events of a streamed chat completion, framed."""
-
     def feed(self, chunks: Sequence[bytes]) -> bytes:
         return b"".join(map(sse.frame, chunks))
 
@@ -26,7 +22,7 @@ class ChatStream:
 
 
 class ChatSurface:
-    """The surface itself, and the base of those whose requests, answers or errors are in OpenAI's form too."""
+    """Chat completions, and the base of surfaces whose requests, answers or errors have OpenAI's form too."""
 
     name = "chat"
     operation = "chat"

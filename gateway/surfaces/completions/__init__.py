@@ -1,1 +1,1 @@
-"""OpenAI's older completions of a text (https://platform.openai.com/docs/api-reference/completions)."""
+"""OpenAI's legacy text completions (https://platform.openai.com/docs/api-reference/completions)."""

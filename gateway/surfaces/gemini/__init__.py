@@ -1,1 +1,0 @@
-"""The Gemini API as a client protocol."""

@@ -1,6 +1,5 @@
-"""Reads the addresses of the Gemini API, in which the model and the method stand
-(https://ai.google.dev/api/generate-content#endpoint), also as Vertex AI writes them
-(https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview)."""
+"""The model and the method stand in the address (https://ai.google.dev/api/generate-content#endpoint), also in Vertex
+AI's form (https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview)."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ _MAX_MODELS = 4096
 
 @lru_cache(maxsize=_MAX_MODELS)
 def surface_at(path: str, query: str) -> GeminiSurface | EmbedSurface:
-    """Returns the surface of the method and the model that an address names. Raises NotFoundError for an address of no
-    method, ValidationError for one that holds a key."""
+    """Raises NotFoundError for an address without a method, ValidationError for one with a key."""
     found = _CALL.fullmatch(path)
     if found is None:
         raise NotFoundError(f"The gateway has no {path}")
@@ -48,13 +46,12 @@ def surface_at(path: str, query: str) -> GeminiSurface | EmbedSurface:
 
 @lru_cache(maxsize=_MAX_MODELS)
 def surface_at_url(url: str) -> GeminiSurface | EmbedSurface:
-    """Returns the surface of an address as a request line has it. Raises as `surface_at` does."""
     path, _, query = url.partition("?")
     return surface_at(unquote(path) if "%" in path else path, query)
 
 
 def model_of(found: re.Match[str]) -> str:
-    """Returns the model's name. Clients of Vertex AI write what stands before a slash as the model's publisher."""
+    """Clients of Vertex AI write the model's publisher before a slash."""
     publisher = found["publisher"]
     return found["model"] if publisher in (None, _GOOGLE) else f"{publisher}/{found['model']}"
 

@@ -1,5 +1,3 @@
-"""The parts of an answer, from the message of a chat completion or a delta of it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +17,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def call_part(call_id: str, name: str, arguments: str) -> Json:
-    """Returns the call. Arguments that are not JSON, of an answer that was cut off, are the value of one field."""
+    """Arguments that are not JSON (the answer was cut off) become the value of one field."""
     try:
         decoded = _decode(arguments or "{}")
     except msgspec.DecodeError:
@@ -35,7 +33,6 @@ def part_of_call(call: ToolCall) -> Json:
 
 
 def image_part(image: Mapping[str, Any]) -> Json | None:
-    """Returns the image of an answer; None for one that is not in the answer."""
     held = image.get("image_url")
     url = held.get("url") if isinstance(held, dict) else None
     if not isinstance(url, str) or not url.startswith("data:"):
@@ -45,7 +42,6 @@ def image_part(image: Mapping[str, Any]) -> Json | None:
 
 
 def own_part(entry: Any) -> tuple[Place, Json] | None:
-    """Returns a step of Google's own tools with its place among the other parts; None for anything else."""
     place = entry.get("place") if isinstance(entry, dict) else None
     if not isinstance(place, dict):
         return None
@@ -54,8 +50,8 @@ def own_part(entry: Any) -> tuple[Place, Json] | None:
 
 
 class Signatures:
-    """What vendors want back, of one answer. Google's own entries stand with the part that each names; those of others
-    are sealed together."""
+    """The signatures that vendors want back with one answer. Google's stand with the part that each names; others are
+    sealed together."""
 
     __slots__ = ("_foreign", "_owned", "_unowned")
 
@@ -76,30 +72,27 @@ class Signatures:
                     self._unowned.append(signature)
 
     def of(self, owner: str) -> str:
-        """Returns the signature of a part, empty without one; each is returned once."""
+        """Empty without a signature; each is returned once."""
         return self._owned.pop(owner, "")
 
     def stretches(self) -> list[tuple[int, int, str]]:
-        """Returns the beginning and the end of each signed passage of the text, with its signature; each is returned
-        once."""
+        """The start and end of each signed passage, with its signature; each is returned once."""
         found = [(*stretch, owner) for owner in self._owned if (stretch := stretch_of(owner)) is not None]
         return [(start, end, self._owned.pop(owner)) for start, end, owner in found]
 
     def left(self) -> list[str]:
-        """Returns Google's signatures that no part has taken."""
         found = [*self._owned.values(), *self._unowned]
         self._owned, self._unowned = {}, []
         return found
 
     def seal(self) -> str:
-        """Returns the seal of the other vendors' entries, empty without any; it is returned once."""
+        """The seal of the other vendors' entries, empty without any; returned once."""
         foreign, self._foreign = self._foreign, []
         return sealed(_joined(foreign)) if any(map(_says_something, foreign)) else ""
 
 
 def signed_calls(calls: Sequence[Json], signatures: Signatures) -> list[Json]:
-    """Returns the calls with their signatures. The first one has a seal where Google has not signed it, since Google
-    refuses a later request with a call that has none."""
+    """The first call gets a seal if Google has not signed it: Google refuses a later request with an unsigned call."""
     made = []
     for number, part in enumerate(calls):
         signature = signatures.of(part["functionCall"]["id"])
@@ -114,7 +107,7 @@ def _says_something(detail: Mapping[str, Any]) -> bool:
 
 
 def _joined(details: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Returns the entries with those that came in pieces put together: a stream repeats an entry's index."""
+    """Joins entries that came in pieces: a stream repeats an entry's index."""
     found: list[Json] = []
     for detail in details:
         last = found[-1] if found else None

@@ -1,4 +1,4 @@
-"""Translates how the answer is to be generated (https://ai.google.dev/api/generate-content#generationconfig)."""
+"""https://ai.google.dev/api/generate-content#generationconfig"""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.surfaces.checks import Json, field_of, invalid, optional_flag, optional_text
-from gateway.surfaces.gemini.fields import optional_message, optional_number, optional_whole_number
-from gateway.surfaces.gemini.schema import json_schema
+from gateway.surfaces.gemini.fields import json_schema, optional_message, optional_number, optional_whole_number
 
 _PLACE = "generationConfig"
 _MAX_TOKENS = 1_000_000
@@ -37,8 +36,6 @@ _OF_FORMAT = ("responseMimeType", "responseSchema", "responseJsonSchema")
 
 
 def read_config(fields: Json, untranslatable: list[str]) -> tuple[Json, bool]:
-    """Returns the parameters of the chat completion, and whether the client wants to see thoughts. Raises
-    ValidationError."""
     config = optional_message(fields, _PLACE)
     if config is None:
         return {}, False
@@ -122,8 +119,6 @@ def _format(config: Json, untranslatable: list[str]) -> Json:
 
 
 def _thinking(config: Json) -> tuple[Json, bool]:
-    """Returns the settings of reasoning, and whether thoughts are shown. Google's own field stands beside them, since
-    it says more."""
     settings = optional_message(config, _THINKING, _PLACE)
     if settings is None:
         return {}, False

@@ -1,8 +1,11 @@
-"""Translates the contents of a request to the messages of a chat completion.
+"""Translates the contents of a request to messages.
 
-The results of functions become messages of their own, in front of what the user says beside them: chat completions
-want them right behind the calls. Each belongs to the call with its id or else, since Google needs no ids, to the next
-call of its function.
+Function results become separate messages before the user's text: chat completions want them right after the calls. Each
+belongs to the call with its id or, since Google needs no ids, to the next call of its function.
+
+In a turn of the model a chat completion has one place for the text and, after it, one for the calls. Whatever else
+Google needs at its place, signatures of texts and steps of Google's own tools, names that place, as
+`integrations.providers.google` writes it.
 """
 
 from __future__ import annotations
@@ -14,22 +17,137 @@ import msgspec
 from core.errors import ValidationError
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_content_size
 from gateway.protocol.wire import MAX_MESSAGES
-from gateway.surfaces.checks import Json, field_of, invalid, missing, optional_text, required_text
+from gateway.surfaces.checks import (
+    Json,
+    field_of,
+    invalid,
+    missing,
+    optional_object,
+    optional_text,
+    required_name,
+    required_text,
+)
 from gateway.surfaces.gemini.fields import message, repeated
-from gateway.surfaces.gemini.model_turn import ModelTurn
+from gateway.surfaces.gemini.foreign import is_foreign, opened
 from gateway.surfaces.gemini.parts import ADDRESS, CALL, FILE, OWN, RESULT, TEXT, file_part, kind_of, result_message
+from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.google.messages import FORMAT, image_id, stretch_id
+from integrations.providers.google.specifics import PARTS, Place
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ModelTurn:
+    """Reads the parts of one turn. `calls` are the ids and names of its calls; `first_call` numbers the calls of the
+    whole conversation, from which calls without an id get one."""
+
+    __slots__ = ("_details", "_images", "_length", "_own", "_texts", "_thoughts", "_tool_calls", "calls", "first_call")
+
+    def __init__(self, first_call: int) -> None:
+        self.first_call = first_call
+        self.calls: list[tuple[str, str]] = []
+        self._texts: list[str] = []
+        self._length = 0
+        self._tool_calls: list[Json] = []
+        self._images: list[Json] = []
+        self._thoughts: list[str] = []
+        self._details: list[Json] = []
+        self._own: list[Json] = []
+
+    def add(self, value: Any, place: str, untranslatable: list[str]) -> None:
+        """Raises ValidationError."""
+        part = message(value, place)
+        kind = kind_of(part, place)
+        if kind == TEXT:
+            self._text(part, place)
+        elif kind == CALL:
+            self._call(part, place)
+        elif kind == FILE:
+            self._image(part, place)
+        elif kind in OWN:
+            self._step(part, kind)
+            untranslatable.append(f"{place}.{kind}: a chat completion has no such part")
+        elif kind == RESULT:
+            raise invalid(place, f"a {RESULT} stands in a content of the role user")
+        elif kind:
+            raise invalid(place, f"a {kind} stands in a content of the role user")
+        else:
+            self._sign(part, place, stretch_id(self._length, self._length))
+
+    def message(self) -> Json:
+        text = "".join(self._texts)
+        made: Json = {"role": "assistant", "content": text or (None if self._tool_calls else "")}
+        if self._tool_calls:
+            made["tool_calls"] = self._tool_calls
+        if self._thoughts:
+            made["reasoning_content"] = "".join(self._thoughts)
+        if self._details:
+            made["reasoning_details"] = self._details
+        if self._images:
+            made["images"] = self._images
+        if self._own:
+            made["provider_specific_fields"] = {PARTS: self._own}
+        return made
+
+    def _text(self, part: Json, place: str) -> None:
+        text = required_text(part, TEXT, place)
+        if part.get("thought"):
+            self._thought(text, part, place)
+            return
+        start = self._length
+        self._texts.append(text)
+        self._length += len(text)
+        self._sign(part, place, stretch_id(start, self._length))
+
+    def _thought(self, text: str, part: Json, place: str) -> None:
+        if text:
+            self._thoughts.append(text)
+        signature = optional_text(part, "thoughtSignature", place)
+        if not signature or is_foreign(signature):
+            self._sign(part, place, "")
+        elif text:
+            self._details.append(reasoning_text(text, format=FORMAT, signature=signature, index=len(self._details)))
+
+    def _call(self, part: Json, place: str) -> None:
+        where = field_of(place, CALL)
+        call = message(part[CALL], where)
+        name = required_name(call, "name", where)
+        call_id = optional_text(call, "id", where) or f"call_{self.first_call + len(self.calls)}"
+        arguments = _encode(optional_object(call, "args", where) or {}).decode()
+        self._sign(part, place, call_id)
+        self.calls.append((call_id, name))
+        self._tool_calls.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}})
+
+    def _image(self, part: Json, place: str) -> None:
+        where = field_of(place, FILE)
+        blob = message(part[FILE], where)
+        url = f"data:{required_name(blob, 'mimeType', where)};base64,{required_text(blob, 'data', where)}"
+        self._sign(part, place, image_id(len(self._images)))
+        self._images.append({"type": "image_url", "image_url": {"url": url}})
+
+    def _step(self, part: Json, kind: str) -> None:
+        kept = {name: part[name] for name in ("thought", "thoughtSignature") if part.get(name)}
+        place = Place(self._length, len(self._tool_calls), len(self._images))
+        self._own.append({kind: part[kind], **kept, "place": place._asdict()})
+
+    def _sign(self, part: Json, place: str, owner: str) -> None:
+        """Keeps the signature of the part that `owner` names, in the words of its vendor."""
+        signature = optional_text(part, "thoughtSignature", place)
+        if not signature:
+            return
+        if is_foreign(signature):
+            self._details += opened(signature, f"{place}.thoughtSignature")
+        else:
+            self._details.append(reasoning_encrypted(signature, format=FORMAT, index=len(self._details), id=owner))
+
 
 _USERS = ("user", "function", "")
 _MODEL = "model"
 # A character of a text takes at most six bytes in JSON.
 _PLAIN_CHARACTERS = MAX_MESSAGE_BYTES // 6
 
-_encode = msgspec.json.Encoder().encode
-
 
 def read_contents(fields: Json, untranslatable: list[str]) -> list[Json]:
-    """Returns the messages. `untranslatable` collects the parts that a chat completion cannot express. Raises
-    ValidationError."""
     if fields.get("contents") is None:
         raise missing("contents")
     contents = repeated(fields, "contents")
@@ -48,7 +166,6 @@ def read_contents(fields: Json, untranslatable: list[str]) -> list[Json]:
 
 
 def read_instruction(fields: Json) -> list[Json]:
-    """Returns the message with the system instruction, none when it holds nothing. Raises ValidationError."""
     if fields.get("systemInstruction") is None:
         return []
     place = "systemInstruction"
@@ -67,9 +184,6 @@ def read_instruction(fields: Json) -> list[Json]:
 
 
 class _Reader:
-    """Reads the contents in order. `_waiting` are the calls, by id and name, that have no result yet; `_called` counts
-    all calls."""
-
     __slots__ = ("_called", "_untranslatable", "_waiting", "messages")
 
     def __init__(self, untranslatable: list[str]) -> None:
@@ -137,7 +251,6 @@ class _Reader:
 
 
 def _plain(role: str, parts: list[Any]) -> Json | None:
-    """Returns the message of one text, as most are; None for any other, and for one that may be too large."""
     if len(parts) != 1 or not isinstance(parts[0], dict) or len(parts[0]) != 1:
         return None
     text = parts[0].get(TEXT)
@@ -149,7 +262,6 @@ def _plain(role: str, parts: list[Any]) -> Json | None:
 
 
 def _check_size(content: Any, field: str) -> None:
-    """Raises ValidationError, which names the client's `field`, for a content above the gateway's limit."""
     if content is None or (isinstance(content, str) and len(content) <= _PLAIN_CHARACTERS):
         return
     encoded = _encode(content)

@@ -1,5 +1,6 @@
-"""Embeddings of the Gemini API (https://ai.google.dev/api/embeddings), read as those of OpenAI's form, which every
-provider of embeddings has."""
+"""Gemini's embeddings (https://ai.google.dev/api/embeddings) in OpenAI's form, which every provider of embeddings
+has.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from gateway.surfaces.gemini.errors import error_body
 from gateway.surfaces.gemini.fields import camelled, message, optional_whole_number, repeated
 from gateway.surfaces.gemini.request import OF_THE_GATEWAY
 from gateway.surfaces.native_only import NativeOnlySurface
-from gateway.surfaces.operations.embeddings import read
+from gateway.surfaces.operations import EMBEDDINGS
 
 _MAX_DIMENSIONS = 65_536
 # Google's tasks in the words of other vendors (https://docs.cohere.com/reference/embed).
@@ -42,20 +43,17 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 class EmbedSurface(NativeOnlySurface):
-    """Embeds with the model that the address names: one content, or the contents of a batch."""
-
     as_array = False
 
     def __init__(self, model: str, *, is_batch: bool) -> None:
-        super().__init__("embeddings", read)
+        super().__init__(EMBEDDINGS.operation, EMBEDDINGS.read)
         self.name = "gemini"
         self.model, self.is_batch = model, is_batch
 
     def read(self, body: bytes) -> SurfaceRequest:
-        return read(self.forwarded(body))
+        return EMBEDDINGS.read(self.forwarded(body))
 
     def forwarded(self, body: bytes) -> bytes:
-        """Returns the request in OpenAI's form, with the gateway's own fields. Raises ValidationError."""
         fields = decoded(body)
         own = {name: fields[name] for name in fields if name in OF_THE_GATEWAY}
         asked = self._asked({name: fields[name] for name in fields if name not in own})
@@ -71,7 +69,6 @@ class EmbedSurface(NativeOnlySurface):
         return _encode(made)
 
     def _asked(self, fields: Json) -> list[tuple[Json, str]]:
-        """Returns each request of the batch, or the one request, with its place."""
         fields = camelled(fields)
         if not self.is_batch:
             config = message(fields.get("embedContentConfig") or {}, "embedContentConfig")
@@ -82,7 +79,6 @@ class EmbedSurface(NativeOnlySurface):
         return [(message(one, f"requests[{n}]"), f"requests[{n}]") for n, one in enumerate(requests)]
 
     def embedded(self, answer: bytes) -> bytes:
-        """Returns Google's form of the embeddings."""
         found = _decode(answer)
         rows = [{"values": row.embedding} for row in found.data]
         made: Json = {"embeddings": rows} if self.is_batch else {"embedding": rows[0]}
@@ -95,7 +91,6 @@ class EmbedSurface(NativeOnlySurface):
 
 
 def _text_of(request: Json, place: str) -> str:
-    """Returns the text of a content, whose parts are one text. Raises ValidationError for a part that is none."""
     where = field_of(place, "content")
     if request.get("content") is None:
         raise missing(where)

@@ -1,4 +1,4 @@
-"""Errors in the form of Google's APIs (https://cloud.google.com/apis/design/errors)."""
+"""https://cloud.google.com/apis/design/errors"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def error_body(error: ApplicationError, request_id: str) -> bytes:
-    """Returns the JSON of the error. `reason` of its details is the gateway's code, in capitals as Google has them."""
+    """`reason` in the details is the gateway's code, in capitals as Google has them."""
     return _encode({"error": error_object(error, request_id)})
 
 
@@ -58,5 +58,4 @@ def error_object(error: ApplicationError, request_id: str) -> dict[str, Any]:
 
 
 def status_of(status: int) -> str:
-    """Returns Google's name of the HTTP status."""
     return _STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "INTERNAL")

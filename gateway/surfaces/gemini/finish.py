@@ -1,4 +1,4 @@
-"""How an answer ends, what it used and where it is from, in the words of the Gemini API
+"""End, usage and sources of an answer in the Gemini API's terms
 (https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse)."""
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ _CREATED = "chatcmpl-"
 
 
 def end_of(finish_reason: str | None, specific: Mapping[str, Any], refusal: str) -> Json:
-    """Returns the fields of a candidate that say how it ended. `specific` are the vendor's own fields of the answer,
-    `refusal` is the model's reason for refusing."""
     own = specific.get("finishReason")
     reason = own if isinstance(own, str) else reason_of(finish_reason)
     made: Json = {"finishReason": _FILTERED if refusal and reason == "STOP" else reason}
@@ -40,19 +38,16 @@ def end_of(finish_reason: str | None, specific: Mapping[str, Any], refusal: str)
 
 
 def reason_of(finish_reason: str | None) -> str:
-    """Returns Google's name for the finish reason of a chat completion."""
     return _REASONS.get(finish_reason or "", "STOP")
 
 
 def is_blocked(specific: Mapping[str, Any]) -> bool:
-    """Returns whether Google refused the prompt, so that there is no candidate."""
     feedback = specific.get(FEEDBACK)
     return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
 
 
 def grounding_of(annotations: Iterable[Mapping[str, Any]], text: str) -> Json:
-    """Returns the sources of an answer with this text, none where there are none. Google counts the bytes of the
-    text."""
+    """The sources of an answer with this text; empty without any. Google counts the bytes of the text."""
     chunks: list[Json] = []
     supports: list[Json] = []
     places: dict[str, int] = {}
@@ -78,7 +73,6 @@ def grounding_of(annotations: Iterable[Mapping[str, Any]], text: str) -> Json:
 
 
 def logprobs_of(logprobs: Mapping[str, Any] | None) -> Json:
-    """Returns the log probabilities of a choice, none where it has none."""
     content = (logprobs or {}).get("content")
     if not isinstance(content, list) or not content:
         return {}
@@ -95,8 +89,7 @@ def _token(entry: Mapping[str, Any]) -> Json:
 
 
 def usage_of(usage: Mapping[str, Any] | None) -> Json:
-    """Returns the usage. Google counts thoughts apart from the candidates, and what was read from a cache as a part of
-    the prompt."""
+    """Google counts thoughts apart from the candidates, and cached tokens as a part of the prompt."""
     counts = read_usage(usage or {}) or Usage()
     made: Json = {
         "promptTokenCount": counts.prompt_tokens,
@@ -124,6 +117,5 @@ def _by_modality(total: int, others: Mapping[str, int]) -> list[Json]:
 
 
 def origin_of(model: str | None, completion_id: str | None, request_id: str) -> Json:
-    """Returns the fields that say which answer this is, and of which model."""
     given = (completion_id or "").removeprefix(_CREATED)
     return {"modelVersion": model or "", "responseId": given or request_id}

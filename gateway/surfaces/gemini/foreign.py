@@ -1,9 +1,9 @@
-"""Reasoning of other vendors in the shape of the Gemini API.
+"""Other vendors' reasoning in the shape of the Gemini API.
 
-A part has one place for what has to come back unchanged: its `thoughtSignature`, which is base64. The gateway seals
-into it the entries of `reasoning_details` of the vendor that answered. They stand with the first call of the answer, or
-behind its text, since clients leave thoughts out of the conversation that they send again. Google refuses a seal, so
-`without_foreign` removes them from a request that Google itself is to get.
+A part has one place for what must come back unchanged: its `thoughtSignature`, which is base64. The gateway seals the
+`reasoning_details` of the vendor that answered into it. Seals stand with the first call of the answer, or after its
+text, since clients drop thoughts from the conversation that they send again. Google refuses a seal, so
+`without_foreign` removes them from requests to Google.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def sealed(details: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the seal of entries of `reasoning_details`, of which there may be none: it then says that no vendor
-    signed the part."""
+    """Seals entries of `reasoning_details`. An empty seal says that no vendor signed the part."""
     return base64.b64encode(_MARK + _encode(details)).decode()
 
 
 def opened(seal: str, field: str) -> list[Json]:
-    """Returns the entries in the seal. Raises ValidationError, which names the `field`, for a seal that the gateway did
-    not make."""
+    """Raises ValidationError, which names the `field`, for a seal that the gateway did not make."""
     try:
         text = seal.translate(_URL_ALPHABET).rstrip("=")
         data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -52,8 +50,8 @@ def is_foreign(signature: Any) -> bool:
 
 
 def without_foreign(body: bytes) -> bytes:
-    """Returns the body of a request without what other vendors signed; `body` itself when it holds none. `body` has
-    been read by `request.read` before."""
+    """Drops what other vendors signed; returns the same `body` if there is nothing. `request.read` must have accepted
+    it."""
     if find(body, _SEAL.encode()) < 0:
         return body
     fields = camelled(_decode_body(body))
@@ -63,7 +61,6 @@ def without_foreign(body: bytes) -> bytes:
 
 
 def _own_content(content: Json) -> Json | None:
-    """Returns the content, None when nothing is left of it."""
     parts = [camelled(part) for part in repeated(content, "parts")]
     own = [made for part in parts if (made := _own_part(part)) is not None]
     return {**content, "parts": own} if own or not parts else None

@@ -1,5 +1,3 @@
-"""Translates files, and the results of functions, to the content of a chat completion's messages."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -35,8 +33,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def kind_of(part: Json, place: str) -> str:
-    """Returns the name of the field that holds the part's content; empty for a part that has a signature alone. Raises
-    ValidationError."""
     kinds = [name for name in _KINDS if part.get(name) is not None]
     if len(kinds) > 1:
         raise invalid(place, f"a part holds one of {kinds[0]} and {kinds[1]}")
@@ -46,8 +42,7 @@ def kind_of(part: Json, place: str) -> str:
 
 
 def file_part(part: Json, kind: str, place: str, untranslatable: list[str]) -> Json:
-    """Returns the file as a content part. One that only Google can open stays as it is, and `untranslatable` names it.
-    Raises ValidationError."""
+    """A file that only Google can open stays unchanged, and `untranslatable` names it."""
     held, where = message(part[kind], field_of(place, kind)), field_of(place, kind)
     made: Json | None
     media_type = str(held.get("mimeType") or "")
@@ -63,7 +58,7 @@ def file_part(part: Json, kind: str, place: str, untranslatable: list[str]) -> J
 
 
 def result_message(part: Json, call_id: str, name: str, place: str, untranslatable: list[str]) -> Json:
-    """Returns the message with the result of a function. `name` is the function's where no call has the id."""
+    """`name` is the function's, if no call has the id."""
     where = field_of(place, RESULT)
     result = message(part[RESULT], where)
     if any(result.get(field) for field in result.keys() - _WHOLE_RESULT):
@@ -89,7 +84,6 @@ def result_message(part: Json, call_id: str, name: str, place: str, untranslatab
 
 
 def response_text(response: Json) -> str:
-    """Returns the result as a text: that of its only output, else the JSON of all."""
     if len(response) == 1:
         ((key, value),) = response.items()
         if isinstance(value, str) and (key in _OUTPUTS or key == _ERROR):
@@ -111,7 +105,6 @@ def _of_family(family: str, url: str) -> Json:
 
 
 def _by_address(url: str, media_type: str) -> Json | None:
-    """Returns the file behind an address; None for one that only Google can open."""
     family = media_type.partition("/")[0]
     if family == "audio" or url.startswith(_OF_GOOGLE) or url.startswith(_YOUTUBE):
         return None
@@ -131,7 +124,6 @@ def _with_settings(made: Json, part: Json, kind: str, place: str, untranslatable
 
 
 def _googles(part: Json, kind: str, problem: str, untranslatable: list[str]) -> Json:
-    """Returns the part in Google's own form, which Google's adapter takes in a chat completion."""
     untranslatable.append(problem)
     own: dict[str, Any] = {name: value for name, value in part.items() if name != "thoughtSignature"}
     return {"type": kind, **own}

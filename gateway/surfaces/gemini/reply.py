@@ -1,5 +1,3 @@
-"""The response to a client of the Gemini API."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
@@ -15,8 +13,6 @@ _HEARTBEAT = b"\n"
 
 
 class GeminiReply(SurfaceReply):
-    """A whole answer, or server-sent events."""
-
     __slots__ = ()
 
     def whole(
@@ -31,8 +27,7 @@ class GeminiReply(SurfaceReply):
 
 
 class GeminiArrayReply(GeminiReply):
-    """A stream that is one JSON array, for a client that does not ask for `alt=sse`. Its items are the data of the
-    events."""
+    """A stream that is one JSON array, for clients without `alt=sse`. Its items are the events' data."""
 
     __slots__ = ("_has_items",)
 
@@ -54,7 +49,6 @@ class GeminiArrayReply(GeminiReply):
         await super().end_with((items or begin) + b"]")
 
     def _items(self, events: bytes) -> bytes:
-        """Returns the items of the array for framed events, or for the bare failure that ends a stream."""
         found = [_data(block) for block in events.split(b"\n\n") if block.strip()]
         if not found:
             return b""

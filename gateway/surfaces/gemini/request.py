@@ -1,4 +1,4 @@
-"""Reads a request of the Gemini API as a chat completion (https://ai.google.dev/api/generate-content)."""
+"""https://ai.google.dev/api/generate-content"""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import Json, decoded, field_of, invalid, optional_text, required_name
 from gateway.surfaces.gemini.config import read_config
 from gateway.surfaces.gemini.contents import read_contents, read_instruction
-from gateway.surfaces.gemini.fields import message, optional_message, repeated
-from gateway.surfaces.gemini.schema import json_schema
+from gateway.surfaces.gemini.fields import json_schema, message, optional_message, repeated
 from gateway.surfaces.tool_names import fit_names
 from integrations.providers.google.field_names import camel
 
@@ -46,8 +45,6 @@ _CALLING = "functionCallingConfig"
 
 
 def read_tools(fields: Json, untranslatable: list[str], warnings: list[str]) -> Json:
-    """Returns `tools`, `tool_choice` and `web_search_options` of the chat completion, as far as there are any. Raises
-    ValidationError."""
     made: Json = {}
     tools: list[Json] = []
     for number, value in enumerate(repeated(fields, "tools")):
@@ -95,7 +92,6 @@ def _settings(search: Json, place: str) -> list[str]:
 
 
 def _config(fields: Json, *, has_functions: bool) -> Json:
-    """Returns the choice among the functions. What else Google's settings of tools hold stays in Google's form."""
     place = "toolConfig"
     config = optional_message(fields, place)
     if config is None:
@@ -158,7 +154,6 @@ _ROLES = {"user": "user", "model": "assistant"}
 
 
 def plain_chat(fields: Json, model: str) -> Json | None:
-    """Returns the fields of the chat completion that `read` makes of the request, None for one that is not plain."""
     try:
         plain = msgspec.convert(fields, _Plain)
     except msgspec.ValidationError:
@@ -180,8 +175,8 @@ def plain_chat(fields: Json, model: str) -> Json | None:
 
 
 def read(body: bytes, model: str, *, stream: bool) -> SurfaceRequest:
-    """Returns the request to the model that the address names. Raises ValidationError (400), whose message names the
-    client's field. `echo` of the result is True where the client wants to see thoughts."""
+    """`model` and `stream` come from the address; `echo` of the result is True if the client wants to see thoughts.
+    Raises ValidationError (400), whose message names the client's field."""
     fields = decoded(body)
     plain = plain_chat(fields, model)
     if plain is None:
@@ -192,8 +187,7 @@ def read(body: bytes, model: str, *, stream: bool) -> SurfaceRequest:
 
 
 def read_count(body: bytes, model: str) -> SurfaceRequest:
-    """Returns the request to count tokens as the chat completion whose prompt is to be counted
-    (https://ai.google.dev/api/tokens). Raises ValidationError."""
+    """The chat completion whose prompt is to be counted (https://ai.google.dev/api/tokens)."""
     fields = _spelled(decoded(body))
     counted = fields.pop(_COUNTED, None)
     if counted is None:
@@ -210,12 +204,10 @@ def _counted(fields: Json, model: str) -> SurfaceRequest:
 
 
 def _spelled(fields: Json) -> Json:
-    """Returns the fields with Google's in camelCase."""
     return {name if name in OF_THE_GATEWAY else camel(name): value for name, value in fields.items()}
 
 
 def translated(fields: Json, model: str, *, stream: bool) -> SurfaceRequest:
-    """Returns the request with these fields. Raises ValidationError."""
     untranslatable: list[str] = []
     warnings: list[str] = []
     messages = read_instruction(fields) + read_contents(fields, untranslatable)

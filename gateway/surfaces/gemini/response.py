@@ -1,5 +1,3 @@
-"""Makes an answer of the Gemini API from a whole chat completion."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -30,7 +28,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def response_of(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-    """Returns the JSON of the answer."""
     answer = shapes.decode(completion)
     made: Json = {"candidates": []}
     for choice in answer.choices:
@@ -55,13 +52,11 @@ def count_body(tokens: int) -> bytes:
 
 
 def tokens_of(completion: bytes) -> int:
-    """Returns the tokens of the completion's whole prompt."""
     counted: int = usage_of(shapes.decode(completion).usage)["promptTokenCount"]
     return counted
 
 
 def _of_text(text: str, choice: shapes.Choice) -> Json:
-    """Returns the candidate that is a text alone."""
     content = {"parts": [{"text": text}], "role": "model"}
     return {"content": content, "finishReason": reason_of(choice.finish_reason), "index": choice.index}
 
@@ -102,7 +97,6 @@ def _parts(message: shapes.Message, specific: Mapping[str, Any], *, shows_though
 
 
 def _texts(text: str, signatures: Signatures) -> list[Json]:
-    """Returns the text, in pieces where Google has signed some of it."""
     parts: list[Json] = []
     done = 0
     for start, end, signature in signatures.stretches():
@@ -115,7 +109,7 @@ def _texts(text: str, signatures: Signatures) -> list[Json]:
 
 
 def _sign_last(parts: list[Json], signatures: Signatures) -> None:
-    """Puts the signatures that belong to no part behind the last text, as Google does."""
+    """Puts the signatures without a part after the last text, as Google does."""
     rest = [one for one in (signatures.seal(), *signatures.left()) if one]
     if rest and parts and "text" in parts[-1] and "thoughtSignature" not in parts[-1]:
         parts[-1] = {**parts[-1], "thoughtSignature": rest.pop(0)}

@@ -1,7 +1,7 @@
-"""Makes the events of streamGenerateContent from the chunks of a streamed chat completion: every event is an answer of
-its own with the new parts (https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent).
+"""Makes the events of streamGenerateContent: every event is an answer of its own with the new parts
+(https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent).
 
-A call comes whole in one part, so the calls wait for the end of the stream.
+A call comes whole in one part, so calls wait for the end of the stream.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Call:
-    """A call in the making."""
-
     __slots__ = ("arguments", "id", "name")
 
     def __init__(self) -> None:
@@ -45,8 +43,8 @@ class _Call:
 
 
 class _Candidate:
-    """The state of one choice. `texts` are all pieces of its text, `calls` its calls by their numbers, `specific` the
-    vendor's own fields but the parts of its tools, which leave as they come."""
+    """The state of one choice. `texts` are all pieces of its text, `calls` its calls by index; `specific` has the
+    vendor's own fields, without the parts of its tools, which are sent at once."""
 
     __slots__ = ("annotations", "calls", "finish", "has_parts", "images", "refusal", "signatures", "specific", "texts")
 
@@ -70,7 +68,6 @@ class _Candidate:
             call.arguments.append(piece.function.arguments or "")
 
     def last_parts(self) -> list[Json]:
-        """Returns the calls, and the signatures that belong to no other part."""
         calls = [call_part(call.id, call.name, "".join(call.arguments)) for call in self.calls.values()]
         parts = signed_calls(calls, self.signatures)
         refusal = "".join(self.refusal)
@@ -85,8 +82,7 @@ class _Candidate:
 
 
 class GeminiStream:
-    """The events of one streamed answer. `_tail` is the encoded end of every event: which answer it is, of which
-    model."""
+    """`_tail` is the encoded end of every event, which identifies the answer and its model."""
 
     __slots__ = ("_candidates", "_feedback", "_request_id", "_shows_thoughts", "_tail", "_tool_names", "_usage")
 
@@ -156,7 +152,6 @@ class GeminiStream:
             self._tail = b"," + _encode(origin_of(chunk.model, chunk.id, self._request_id))[1:]
 
     def _text(self, text: str, index: int) -> bytes:
-        """Returns the event of a piece of text, as nearly all are."""
         return b'data: {"candidates":[{"content":{"parts":[{"text":%b}],"role":"model"},"index":%d}]%b\n\n' % (
             _encode(text),
             index,
@@ -171,7 +166,6 @@ class GeminiStream:
         return b"data: %b%b\n\n" % (fields[:-1], self._tail)
 
     def _parts(self, delta: shapes.Message, candidate: _Candidate) -> list[Json]:
-        """Returns the parts that leave now, and keeps the rest for the end."""
         parts: list[Json] = []
         candidate.signatures.add(delta.reasoning_details or ())
         if delta.reasoning_content and self._shows_thoughts:

@@ -1,8 +1,5 @@
-"""The surface of the Gemini API, and that of its count of tokens.
-
-The model and the method stand in the address of a request, so that a surface is made for each of them
-(`gateway.surfaces.gemini.address`).
-"""
+"""The model and the method stand in a request's address, so each of them has its own surface
+(`gateway.surfaces.gemini.address`)."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.gemini.errors import error_body
 from gateway.surfaces.gemini.foreign import without_foreign
@@ -26,34 +22,19 @@ _SYSTEM, _SNAKE, _CONTENTS = "systemInstruction", "system_instruction", "content
 _ROLES = {"assistant": "model"}
 
 
-def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-    """Returns the body with the instructions as `systemInstruction`, which it has none of: the field is absent, null or
-    empty. The turns stand before the client's contents. The values of all other fields keep their bytes."""
-    text, turns = instructions_of(messages), turns_of(messages)
-    fields = _decoder.decode(body)
-    if text:
-        fields.pop(_SNAKE, None)
-        fields[_SYSTEM] = msgspec.Raw(_encode({"parts": [{"text": text}]}))
-    if turns:
-        own = bytes(fields[_CONTENTS]).strip()
-        items = own if own.startswith(b"{") else own[1:-1].strip()
-        before = _encode([_content(turn) for turn in turns])[:-1]
-        fields[_CONTENTS] = msgspec.Raw(b"".join((before, b"," if items else b"", items, b"]")))
-    return _encode(fields)
-
-
 def _content(turn: PromptMessage) -> dict[str, object]:
     return {"role": _ROLES.get(turn["role"], turn["role"]), "parts": [{"text": turn["content"]}]}
 
 
 class GeminiSurface:
-    """Answers with the model that the address names. `streams` means that the address asks for a stream, `as_array`
-    that the stream is one JSON array and no server-sent events."""
+    """`streams`: the address asks for a stream; `as_array`: as one JSON array instead of server-sent events."""
 
     name = "gemini"
     operation = "generate_content"
     native_only = False
     counts = False
+    error = staticmethod(error_body)
+    forwarded = staticmethod(without_foreign)
 
     def __init__(self, model: str, *, streams: bool = False, as_array: bool = False) -> None:
         self.model, self.streams, self.as_array = model, streams, as_array
@@ -67,31 +48,32 @@ class GeminiSurface:
     def stream(self, request: SurfaceRequest, request_id: str) -> GeminiStream:
         return GeminiStream(request, request_id)
 
-    def error(self, error: ApplicationError, request_id: str) -> bytes:
-        return error_body(error, request_id)
-
-    def forwarded(self, body: bytes) -> bytes:
-        return without_foreign(body)
-
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-        return with_prompt(body, messages)
+        """Returns the body with the instructions as `systemInstruction` and the turns before the client's contents. The
+        values of all other fields keep their bytes."""
+        text, turns = instructions_of(messages), turns_of(messages)
+        fields = _decoder.decode(body)
+        if text:
+            fields.pop(_SNAKE, None)
+            fields[_SYSTEM] = msgspec.Raw(_encode({"parts": [{"text": text}]}))
+        if turns:
+            own = bytes(fields[_CONTENTS]).strip()
+            items = own if own.startswith(b"{") else own[1:-1].strip()
+            before = _encode([_content(turn) for turn in turns])[:-1]
+            fields[_CONTENTS] = msgspec.Raw(b"".join((before, b"," if items else b"", items, b"]")))
+        return _encode(fields)
 
 
 class CountContentSurface(GeminiSurface):
-    """Requests that have the tokens of their prompt counted. Their answer is never streamed."""
-
     operation = "count_content_tokens"
     counts = True
+    count = staticmethod(count_body)
 
     def read(self, body: bytes) -> SurfaceRequest:
         return read_count(body, self.model)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return count_body(tokens_of(completion))
-
-    def count(self, tokens: int) -> bytes:
-        """Returns the JSON of a count that the gateway made itself."""
-        return count_body(tokens)
 
 
 SURFACE = GeminiSurface("")

@@ -1,1 +1,1 @@
-"""Anthropic's Messages API as a client protocol (https://platform.claude.com/docs/en/api/messages)."""
+"""https://platform.claude.com/docs/en/api/messages"""

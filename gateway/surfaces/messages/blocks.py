@@ -1,5 +1,3 @@
-"""Translates content blocks of users and of tool results to parts of a chat completion's message."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -7,6 +5,7 @@ from typing import Any
 from gateway.protocol.marked_documents import MARK, UNTRUSTED
 from gateway.protocol.message_sizes import check_file_size
 from gateway.surfaces.checks import (
+    Json,
     as_object,
     invalid,
     missing,
@@ -20,16 +19,13 @@ from gateway.surfaces.checks import (
 # A block of these types belongs to the answer of a model.
 _OF_ASSISTANTS = frozenset({"tool_use", "thinking", "redacted_thinking"})
 
-Json = dict[str, Any]
-
 
 def type_of(block: Any, place: str) -> str:
     return required_name(as_object(block, place), "type", place)
 
 
 def part_of(block: Json, place: str, untranslatable: list[str]) -> Json:
-    """Returns the block as a content part. A block without a counterpart is returned unchanged, and `untranslatable`
-    names it. Raises ValidationError."""
+    """A block without a counterpart is returned unchanged, and `untranslatable` names it."""
     kind = type_of(block, place)
     match kind:
         case "text":
@@ -51,7 +47,6 @@ def part_of(block: Json, place: str, untranslatable: list[str]) -> Json:
 
 
 def marked(made: Json, block: Json, place: str) -> Json:
-    """Returns `made` with the cache marker of the block."""
     marker = optional_object(block, "cache_control", place)
     if marker is not None:
         made["cache_control"] = marker
@@ -59,7 +54,6 @@ def marked(made: Json, block: Json, place: str) -> Json:
 
 
 def text_part(block: Json, place: str) -> Json:
-    """Returns the block of a text as a content part, with the mark of a document if the block has it."""
     made: Json = {"type": "text", "text": required_text(block, "text", place)}
     if MARK in block:
         made[MARK] = block[MARK]
@@ -67,7 +61,6 @@ def text_part(block: Json, place: str) -> Json:
 
 
 def content_of(parts: list[Json]) -> str | list[Json]:
-    """Returns one unmarked text as a string, other parts as a list."""
     if not parts:
         return ""
     only = parts[0]
@@ -106,12 +99,10 @@ def _document(block: Json, place: str, untranslatable: list[str]) -> Json:
 
 
 def _with_head(text: str, title: str | None, context: str | None) -> str:
-    """Returns the text of a document below its title and its context."""
     return "\n\n".join([*(part for part in (title, context) if part), text])
 
 
 def _address(source: Json, place: str) -> str | None:
-    """Returns the address or the data URL of the source; None for a source of another type. Raises ValidationError."""
     match required_name(source, "type", place):
         case "base64":
             media_type = required_name(source, "media_type", place)

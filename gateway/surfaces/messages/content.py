@@ -1,4 +1,4 @@
-"""The content blocks of an answer, from the message of a chat completion."""
+"""Makes a message of the Messages API, and its content blocks, from the message of a whole chat completion."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.messages.foreign import CLAUDE, SEAL, sealed
+from gateway.surfaces import shapes
+from gateway.surfaces.checks import Json
+from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
+from gateway.surfaces.messages.foreign import SEAL, sealed
+from gateway.surfaces.messages.search import search_blocks
 from gateway.surfaces.shapes import Message, ToolCall
+from gateway.surfaces.tool_names import restore_names
 from integrations.providers.anthropic.native import is_block
+from integrations.providers.common.claude import CLAUDE
 
 # Anthropic's documentation of fine-grained streaming gives the field for an input that is not JSON:
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
@@ -21,12 +27,10 @@ UNSIGNED = sealed({})
 
 _decode = msgspec.json.Decoder().decode
 
-Json = dict[str, Any]
-
 
 def content_of(message: Message) -> list[Json]:
-    """Returns the blocks in order. Blocks of Anthropic's own are those of the answer, unchanged; the thinking of other
-    vendors carries what they want back in its signature."""
+    """The blocks in order. Anthropic's own are returned unchanged; other vendors' thinking carries what they want back
+    in its signature."""
     specific = message.provider_specific_fields or {}
     own = own_blocks(specific.get("content"))
     if own is not None and _match(own, message):
@@ -40,8 +44,7 @@ def content_of(message: Message) -> list[Json]:
 
 
 def own_blocks(content: Any) -> list[Json] | None:
-    """Returns blocks of Anthropic's without their numbers in the chat completion's stream; None for anything else, such
-    as another vendor's parts."""
+    """Anthropic's blocks without their stream indexes; None for anything else, such as another vendor's parts."""
     if not isinstance(content, list) or not content or not all(map(_is_own, content)):
         return None
     return [{name: value for name, value in block.items() if name != "index"} for block in content]
@@ -56,8 +59,8 @@ def _is_own(block: Any) -> bool:
 
 
 def _match(blocks: Iterable[Json], message: Message) -> bool:
-    """Returns True when the blocks have the message's texts and calls: a guardrail may have changed them, and the input
-    of a tool may be the answer's text (`integrations/providers/anthropic/answer_tool.py`)."""
+    """Whether the blocks have the message's texts and calls: a guardrail may have changed them, and a tool's input may
+    be the answer's text (`integrations/providers/anthropic/answer_tool.py`)."""
     texts = "".join(block["text"] for block in blocks if block["type"] == "text")
     ids = [block.get("id") for block in blocks if block["type"] == "tool_use"]
     return texts == (message.content or "") and ids == [call.id for call in message.tool_calls or ()]
@@ -72,7 +75,6 @@ def _texts(message: Message) -> list[Json]:
 
 
 def citation_of(annotation: Mapping[str, Any], text: str) -> Json | None:
-    """Returns the citation for an annotation of an answer with this text; None for one without an address."""
     cited = annotation.get("url_citation")
     url = cited.get("url") if isinstance(cited, dict) else None
     if not isinstance(cited, dict) or not isinstance(url, str):
@@ -95,8 +97,7 @@ def _call(call: ToolCall) -> Json:
 
 
 def _input(arguments: str) -> Json:
-    """Returns the decoded arguments. Those of an answer that was cut off, or of a model that writes no JSON, are the
-    value of one field."""
+    """Arguments that are not JSON (the answer was cut off) become the value of one field."""
     try:
         decoded = _decode(arguments or "{}")
     except msgspec.DecodeError:
@@ -105,8 +106,8 @@ def _input(arguments: str) -> Json:
 
 
 def _with_thoughts(message: Message, others: list[Json], calls: list[Json]) -> list[Json]:
-    """Returns the blocks with the thinking at its place: the index of Anthropic's own gives it, another vendor's
-    signature of a call stands in front of the call, anything else comes first."""
+    """Puts thinking in place: Anthropic's own has an index, another vendor's signature of a call stands before the
+    call, anything else comes first."""
     details = [detail for detail in message.reasoning_details or () if not is_empty(detail)]
     first = _unsigned(message.reasoning_content or "", details)
     placed = [*others, *calls]
@@ -120,7 +121,6 @@ def _with_thoughts(message: Message, others: list[Json], calls: list[Json]) -> l
 
 
 def _place(detail: Mapping[str, Any], blocks: list[Json]) -> int | None:
-    """Returns the index of the entry's block among the blocks; None for one without a place of its own."""
     if detail.get("format") == CLAUDE:
         index = detail.get("index")
         return index if isinstance(index, int) and index >= 0 else None
@@ -129,14 +129,13 @@ def _place(detail: Mapping[str, Any], blocks: list[Json]) -> int | None:
 
 
 def _unsigned(reasoning: str, details: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Returns a block with the part of the reasoning that no entry has."""
     for detail in details:
         reasoning = reasoning.replace(text_of(detail), "", 1)
     return [{"type": "thinking", "thinking": reasoning, "signature": UNSIGNED}] if reasoning else []
 
 
 def is_empty(detail: Mapping[str, Any]) -> bool:
-    """Returns True for an entry of `reasoning_details` that says nothing and need not come back."""
+    """Whether an entry of `reasoning_details` says nothing and need not come back."""
     return not (text_of(detail) or detail.get("signature") or detail.get("data"))
 
 
@@ -150,7 +149,6 @@ def is_text(detail: Mapping[str, Any]) -> bool:
 
 
 def thinking_block(detail: Mapping[str, Any]) -> Json:
-    """Returns the block of one entry of `reasoning_details`."""
     if is_text(detail):
         return {"type": "thinking", "thinking": text_of(detail), "signature": signature_of(detail)}
     is_claudes = detail.get("format") == CLAUDE and detail.get("data")
@@ -158,7 +156,44 @@ def thinking_block(detail: Mapping[str, Any]) -> Json:
 
 
 def signature_of(detail: Mapping[str, Any]) -> str:
-    """Returns the signature of a block that has the entry's text."""
     if detail.get("format") == CLAUDE and detail.get("signature"):
         return str(detail["signature"])
     return sealed({name: value for name, value in detail.items() if name not in _TEXTS.values()})
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def message_of(completion: bytes, request_id: str, tool_names: Mapping[str, str], *, searched: bool = False) -> bytes:
+    """Returns the JSON of the message. Of several choices the first one counts: the Messages API has no more.
+    `searched` means that the client offered a search of the web."""
+    answer = shapes.decode(completion)
+    choice = answer.choices[0] if answer.choices else shapes.Choice()
+    message = choice.message or shapes.Message()
+    if tool_names:
+        restore_names(message, tool_names)
+    specific = message.provider_specific_fields or {}
+    made = {
+        "id": message_id(answer.id, request_id),
+        "type": "message",
+        "role": "assistant",
+        "model": answer.model or "",
+        "content": [*(search_blocks(message.annotations or (), request_id) if searched else ()), *content_of(message)],
+        **stop_fields(choice.finish_reason, specific, message.refusal or ""),
+        "usage": usage_of(answer.usage),
+        **{name: specific[name] for name in OF_THE_END if specific.get(name) is not None},
+    }
+    if message.container is not None:
+        made["container"] = message.container
+    return _encode(made)
+
+
+def counted(completion: bytes) -> bytes:
+    """Returns the JSON of the answer to a request to count tokens: those of the completion's whole prompt."""
+    usage = usage_of(shapes.decode(completion).usage)
+    cached = usage["cache_creation_input_tokens"] + usage["cache_read_input_tokens"]
+    return count_body(usage["input_tokens"] + cached)
+
+
+def count_body(input_tokens: int) -> bytes:
+    return _encode({"input_tokens": input_tokens})

@@ -1,4 +1,4 @@
-"""Errors in the form of the Messages API (https://platform.claude.com/docs/en/api/errors)."""
+"""https://platform.claude.com/docs/en/api/errors"""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def error_body(error: ApplicationError, request_id: str) -> bytes:
-    """Returns the JSON of the error. `code` is the gateway's, which the vendor's SDKs read as
-    `details.error_code`, but for the one code by which they act."""
+    """The vendor's SDKs read the gateway's `code` as `details.error_code`, except for the one code that they act on."""
     fields: dict[str, Any] = {
         **error.envelope()["error"],
         "type": type_of(error),

@@ -1,11 +1,11 @@
-"""How an answer ends, and what it used, in the words of the Messages API
-(https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons)."""
+"""https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.surfaces.checks import Json
 from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
 
@@ -22,12 +22,8 @@ OF_THE_END = ("context_management", "diagnostics", "input_transformations")
 # These fields of Anthropic's usage have no counterpart in a chat completion, and pass where its usage has them.
 _EXTRAS = ("cache_creation", "inference_geo", "iterations", "server_tool_use", "speed", "estimated")
 
-Json = dict[str, Any]
-
 
 def stop_fields(finish_reason: str | None, specific: Mapping[str, Any], refusal: str) -> Json:
-    """Returns `stop_reason`, `stop_sequence` and `stop_details`. `specific` are the vendor's own fields of the answer,
-    `refusal` is the model's reason for refusing."""
     sequence = specific.get("stop_sequence")
     return {
         "stop_reason": _stop_reason(finish_reason, specific, has_refused=bool(refusal)),
@@ -55,7 +51,7 @@ def _details(specific: Mapping[str, Any], refusal: str) -> Json | None:
 
 
 def usage_of(usage: Mapping[str, Any] | None) -> Json:
-    """Returns the usage. Its `input_tokens` leave out what was read from or written to a cache."""
+    """`input_tokens` leaves out tokens read from or written to a cache."""
     counts = read_usage(usage or {}) or Usage()
     made: Json = {
         "input_tokens": counts.prompt_tokens - counts.cache_read_tokens - counts.cache_write_tokens,
@@ -73,7 +69,6 @@ def usage_of(usage: Mapping[str, Any] | None) -> Json:
 
 
 def message_id(completion_id: str | None, request_id: str) -> str:
-    """Returns the vendor's own id where the answer has one; otherwise an id of the vendor's form."""
     given = completion_id or ""
     if given.startswith("msg_"):
         return given

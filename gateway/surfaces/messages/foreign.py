@@ -1,9 +1,9 @@
-"""Reasoning and citations of other vendors in the shape of the Messages API.
+"""Other vendors' reasoning and citations in the shape of the Messages API.
 
-A thinking block has one place for what has to come back unchanged: its signature (`data` of a redacted block). The
-gateway seals into it the entry of `reasoning_details` of the vendor that answered. A seal begins with a mark, so that
-it is recognised when the client sends the conversation again. Anthropic refuses a seal, and a citation that it did not
-make, so `without_foreign` removes both from a request that Anthropic itself is to get.
+A thinking block has one place for what must come back unchanged: its signature (`data` of a redacted block). The
+gateway seals the `reasoning_details` entry of the vendor that answered into it. A seal begins with a mark, so that it
+is recognised when the client sends it back. Anthropic refuses a seal, and a citation that it did not make, so
+`without_foreign` removes both from requests to Anthropic.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.surfaces.checks import invalid
+from gateway.surfaces.checks import Json, invalid
 from integrations.providers.common.search import find
-
-CLAUDE = "anthropic-claude-v1"
-"""The `format` of reasoning that Anthropic signed."""
 
 SEAL = "prompt-gateway.v1."
 """How a seal, and the place of a citation that Anthropic did not make, begins."""
@@ -30,16 +27,14 @@ SEARCH_ID = "srvtoolu_gateway_"
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
-Json = dict[str, Any]
-
 
 def sealed(detail: Mapping[str, Any]) -> str:
     return SEAL + base64.urlsafe_b64encode(_encode(detail)).decode()
 
 
 def opened(seal: str, field: str) -> Json:
-    """Returns the entry in the seal, empty for reasoning that no vendor signed. Raises ValidationError, which names the
-    `field`, for a seal that the gateway did not make."""
+    """Empty for reasoning that no vendor signed. Raises ValidationError, which names the `field`, for a seal that the
+    gateway did not make."""
     try:
         return _decoder.decode(base64.urlsafe_b64decode(seal[len(SEAL) :]))
     except (binascii.Error, msgspec.DecodeError, ValueError):
@@ -51,7 +46,6 @@ def is_foreign(value: Any) -> bool:
 
 
 def is_foreign_thought(block: Mapping[str, Any]) -> bool:
-    """Returns True for a thinking block that Anthropic did not sign."""
     match block.get("type"):
         case "thinking":
             return not block.get("signature") or is_foreign(block["signature"])
@@ -61,13 +55,11 @@ def is_foreign_thought(block: Mapping[str, Any]) -> bool:
 
 
 def is_foreign_search(block: Mapping[str, Any]) -> bool:
-    """Returns True for a block of a search that the gateway made."""
     name = {"server_tool_use": "id", "web_search_tool_result": "tool_use_id"}.get(str(block.get("type")))
     return name is not None and str(block.get(name)).startswith(SEARCH_ID)
 
 
 def own_citations(block: Json) -> Json:
-    """Returns a text block with the citations that Anthropic made, and without the field where there are none."""
     citations = block.get("citations")
     if not isinstance(citations, list):
         return block
@@ -79,8 +71,8 @@ def own_citations(block: Json) -> Json:
 
 
 def without_foreign(body: bytes) -> bytes:
-    """Returns the body of a request without the thinking and the citations that Anthropic did not make; `body` itself
-    when it holds none. `body` has been read by `request.read` before."""
+    """Drops thinking and citations that Anthropic did not make; returns the same `body` if there are none.
+    `request.read` must have accepted it."""
     if find(body, SEAL.encode()) < 0 and find(body, SEARCH_ID.encode()) < 0:
         return body
     fields = _decoder.decode(body)
@@ -89,7 +81,6 @@ def without_foreign(body: bytes) -> bytes:
 
 
 def _own_message(message: Json) -> Json | None:
-    """Returns the message, None when nothing is left of it."""
     content = message["content"]
     if message["role"] != "assistant" or not isinstance(content, list):
         return message

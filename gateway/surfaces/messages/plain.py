@@ -1,20 +1,19 @@
-"""Requests that say in the Messages API what they would say in a chat completion, which most do: texts, and parameters
-of the same name and meaning. They need no translation but a place for the instructions."""
+"""A fast path for requests that need no translation, which most are: texts, and parameters of the same name and
+meaning. Only the instructions move."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES
 from gateway.protocol.wire import MAX_MESSAGES
+from gateway.surfaces.checks import Json
 
 # A character of a text takes at most six bytes in JSON, and four in UTF-8.
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_MESSAGE_BYTES // 6)]
 _Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
-Json = dict[str, Any]
 
 
 class _Turn(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,7 +33,6 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def plain_chat(fields: Json) -> Json | None:
-    """Returns the fields of the chat completion that `read` makes of the request, None for one that is not plain."""
     try:
         msgspec.convert(fields, _Plain)
     except msgspec.ValidationError:

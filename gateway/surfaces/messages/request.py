@@ -1,5 +1,4 @@
-"""Reads a request of the Messages API as a chat completion
-(https://platform.claude.com/docs/en/api/messages/create)."""
+"""https://platform.claude.com/docs/en/api/messages/create"""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.checks import (
+    Json,
     as_object,
     decoded,
     field_of,
@@ -26,11 +26,69 @@ from gateway.surfaces.checks import (
     required_object,
 )
 from gateway.surfaces.messages.conversation import read_messages, read_system
-from gateway.surfaces.messages.output import read_output
 from gateway.surfaces.messages.plain import plain_chat
 from gateway.surfaces.messages.search import search_options
 from gateway.surfaces.tool_names import fit_names
 from integrations.providers.anthropic.native import FIELDS
+from integrations.providers.common.parameters import EFFORTS, THINKING_OFF
+
+_SCHEMA = "json_schema"
+# Chat completions require a name for the format of an answer, which the Messages API does not have.
+_SCHEMA_NAME = "answer"
+_MAX_WORD = 64
+
+
+def read_output(fields: Json, untranslatable: list[str]) -> Json:
+    """Returns those of `thinking`, `reasoning_effort`, `response_format` and the rest of `output_config` that the
+    request has. Raises ValidationError."""
+    thinking = _thinking(fields)
+    config = dict(optional_object(fields, "output_config") or {})
+    effort = optional_text(config, "effort", "output_config")
+    config.pop("effort", None)
+    form = _format(config.pop("format", None), "output_config.format", untranslatable)
+    older = _format(fields.get("output_format"), "output_format", untranslatable)
+    made: Json = {
+        "thinking": thinking,
+        "reasoning_effort": _effort(effort, thinking, untranslatable),
+        "response_format": form or older,
+        "output_config": {name: value for name, value in config.items() if value is not None} or None,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _thinking(fields: Json) -> Json | None:
+    thinking = optional_object(fields, "thinking")
+    if thinking is None:
+        return None
+    if len(required_name(thinking, "type", "thinking")) > _MAX_WORD:
+        raise invalid("thinking.type", "this type is not known")
+    optional_integer(thinking, "budget_tokens", "thinking", minimum=0)
+    return thinking
+
+
+def _effort(effort: str | None, thinking: Json | None, untranslatable: list[str]) -> str | None:
+    """Returns the level of reasoning; None where thinking is off, since it is a level of thinking in a chat
+    completion."""
+    if effort is None or (thinking is not None and thinking["type"] in THINKING_OFF):
+        return None
+    if effort not in EFFORTS:
+        untranslatable.append("output_config.effort: a chat completion has no such level")
+        return None
+    return effort
+
+
+def _format(form: Any, place: str, untranslatable: list[str]) -> Json | None:
+    if form is None:
+        return None
+    if not isinstance(form, dict):
+        raise invalid(place, "expected an object")
+    kind = required_name(form, "type", place)
+    if kind != _SCHEMA:
+        untranslatable.append(f"{place}: a chat completion has no format of type {kind}")
+        return None
+    schema = required_object(form, "schema", place)
+    return {"type": _SCHEMA, "json_schema": {"name": _SCHEMA_NAME, "schema": schema, "strict": True}}
+
 
 # The gateway acts on these fields itself, under the names that they have in a chat completion.
 _OF_THE_GATEWAY = ("models", "provider", "prompt_config", "prompt_variables")
@@ -70,12 +128,8 @@ _DIRECT = "direct"
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
 _SEARCH = "web_search_"
 
-Json = dict[str, Any]
-
 
 def read_tools(fields: Json, untranslatable: list[str], warnings: list[str]) -> Json:
-    """Returns `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls` of the chat completion, as far as
-    there are any. Raises ValidationError."""
     made: list[Json] = []
     search: Json = {}
     for number, value in enumerate(optional_list(fields, "tools") or []):
@@ -90,7 +144,6 @@ def read_tools(fields: Json, untranslatable: list[str], warnings: list[str]) -> 
 
 
 def _tool(tool: Json, place: str, untranslatable: list[str]) -> Json:
-    """Returns the tool as a function. A tool of the vendor's is returned unchanged, and `untranslatable` names it."""
     kind = optional_text(tool, "type", place)
     if kind not in (None, "custom"):
         untranslatable.append(f"{place}: only Anthropic's hosts have the tool {kind}")
@@ -109,7 +162,6 @@ def _tool(tool: Json, place: str, untranslatable: list[str]) -> Json:
 
 
 def _beside(tool: Json) -> Json:
-    """Returns the fields of the tool that stand beside the function, such as its cache marker."""
     return {name: value for name, value in tool.items() if name not in _TRANSLATED and value is not None}
 
 
@@ -139,7 +191,6 @@ _ids_decoder = msgspec.json.Decoder(_Ids)
 
 
 def read_user(fields: Json, untranslatable: list[str]) -> tuple[str, str]:
-    """Returns the user and the session, each empty without one. Raises ValidationError."""
     metadata = optional_object(fields, "metadata")
     if metadata is None:
         return "", ""
@@ -150,7 +201,7 @@ def read_user(fields: Json, untranslatable: list[str]) -> tuple[str, str]:
 
 
 def user_and_session(user_id: str) -> tuple[str, str]:
-    """Returns the parts of a user's id. An id in any other form than Claude Code's is the user alone."""
+    """An id in any other form than Claude Code's is the user alone."""
     if user_id.startswith("{"):
         return _from_json(user_id)
     found = _WITH_SESSION.fullmatch(user_id)
@@ -167,7 +218,7 @@ def _from_json(user_id: str) -> tuple[str, str]:
 
 
 def read(body: bytes) -> SurfaceRequest:
-    """Returns the request. Raises ValidationError (400), whose message names the client's field."""
+    """Raises ValidationError (400), whose message names the client's field."""
     fields = decoded(body)
     plain = plain_chat(fields)
     if plain is not None:
@@ -178,14 +229,13 @@ def read(body: bytes) -> SurfaceRequest:
 
 
 def read_count(body: bytes) -> SurfaceRequest:
-    """Returns the request to count tokens as the chat completion whose prompt is to be counted
-    (https://platform.claude.com/docs/en/api/messages-count-tokens). Raises ValidationError."""
+    """The chat completion whose prompt is to be counted
+    (https://platform.claude.com/docs/en/api/messages-count-tokens)."""
     fields = decoded(body)
     return translated({name: value for name, value in fields.items() if name not in _OF_ANSWERS})
 
 
 def translated(fields: Json) -> SurfaceRequest:
-    """Returns the request with these fields, of which `max_tokens` may be absent. Raises ValidationError."""
     untranslatable: list[str] = []
     warnings: list[str] = []
     model = required_name(fields, "model")
@@ -256,7 +306,6 @@ _READERS: Mapping[str, Callable[[Json, list[str]], Any]] = {
 
 
 def _pass(name: str, value: Any, made: Json, untranslatable: list[str]) -> None:
-    """Adds the unchanged field to the chat completion, or names it as one that a chat completion cannot express."""
     if name not in _PASSED:
         untranslatable.append(f"{name}: a chat completion has no such field")
         return

@@ -1,4 +1,4 @@
-"""The search of the web of the Messages API, by the searches of other vendors
+"""The web search of the Messages API, by other vendors' searches
 (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool).
 
 The blocks of a search say what was found, and clients send them back. Those that the gateway made carry its seal, so
@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gateway.surfaces.checks import Json
 from gateway.surfaces.messages.foreign import SEAL, SEARCH_ID
 
 # Most other vendors search the whole web alone, so that their adapters refuse these.
 _SITES = ("allowed_domains", "blocked_domains")
 _OF_EVERY_TOOL = frozenset({"type", "name", "user_location", "cache_control", "allowed_callers", *_SITES})
 
-Json = dict[str, Any]
-
 
 def search_options(tool: Mapping[str, Any], place: str, warnings: list[str]) -> Json:
-    """Returns `web_search_options` of a chat completion, whose `filters` are those of the Responses API."""
+    """The `filters` are those of the Responses API."""
     warnings += [
         f"{place}.{name}: dropped, only Anthropic's search has it"
         for name, value in tool.items()
@@ -36,7 +35,6 @@ def search_options(tool: Mapping[str, Any], place: str, warnings: list[str]) -> 
 
 
 def search_blocks(annotations: Iterable[Mapping[str, Any]], request_id: str) -> list[Json]:
-    """Returns the blocks of the search that found the pages of these citations; none without any."""
     pages = list(_pages(annotations))
     if not pages:
         return []

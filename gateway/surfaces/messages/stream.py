@@ -1,7 +1,6 @@
-"""Makes the events of the Messages API from the chunks of a streamed chat completion
-(https://platform.claude.com/docs/en/build-with-claude/streaming).
+"""Makes the events of the Messages API (https://platform.claude.com/docs/en/build-with-claude/streaming).
 
-One block is open at a time. Blocks of Anthropic's own tools come whole, and citations behind the text that they belong
+One block is open at a time. Blocks of Anthropic's own tools come whole, and citations after the text that they belong
 to, so a text stays open until something else begins.
 """
 
@@ -15,6 +14,7 @@ import msgspec
 from core.errors import ApplicationError
 from gateway.surfaces import shapes
 from gateway.surfaces.calls import CallOrder, is_json
+from gateway.surfaces.checks import Json
 from gateway.surfaces.messages.content import (
     UNSIGNED,
     citation_of,
@@ -27,9 +27,10 @@ from gateway.surfaces.messages.content import (
 )
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.finish import OF_THE_END, message_id, stop_fields, usage_of
-from gateway.surfaces.messages.foreign import CLAUDE, sealed
+from gateway.surfaces.messages.foreign import sealed
 from gateway.surfaces.messages.search import search_blocks
 from gateway.surfaces.tool_names import restore_names
+from integrations.providers.common.claude import CLAUDE
 
 _encode = msgspec.json.Encoder().encode
 _PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -39,42 +40,16 @@ _STREAMED = frozenset({"thinking", "redacted_thinking", "tool_use"})
 # The input of these blocks is streamed, as the vendor does.
 _WITH_INPUT = frozenset({"mcp_tool_use", "server_tool_use"})
 
-Json = dict[str, Any]
-
 
 class MessagesStream:
     """The events of one streamed answer.
 
-    `_index` is the number of the open block, or of the next one where none is open (`_open` is empty). `_texts` are all
+    `_index` is the index of the open block, or of the next one if none is open (`_open` is empty). `_texts` are all
     pieces of text; blocks of Anthropic's own have repeated the first `_repeated` characters of them. `_thinking` is the
-    text of the open thinking block, `_detail` the entry of `reasoning_details` that its vendor wants back. `_citations`
-    wait for the next chunk, which may have them in Anthropic's own form. `_numbers` are those of
-    all calls; `_arguments` belong to the call with `_call_number`, which was written last.
+    text of the open thinking block, `_detail` the `reasoning_details` entry that its vendor wants back. `_citations`
+    wait for the next chunk, which may have them in Anthropic's own form. `_numbers` are those of all calls;
+    `_arguments` belong to the call with `_call_number`, which was written last.
     """
-
-    __slots__ = (
-        "_arguments",
-        "_call_number",
-        "_calls",
-        "_citations",
-        "_container",
-        "_detail",
-        "_finish",
-        "_found",
-        "_index",
-        "_is_started",
-        "_numbers",
-        "_open",
-        "_prompt_tokens",
-        "_refusal",
-        "_repeated",
-        "_request_id",
-        "_specific",
-        "_texts",
-        "_thinking",
-        "_tool_names",
-        "_usage",
-    )
 
     def __init__(
         self,
@@ -84,9 +59,9 @@ class MessagesStream:
         *,
         searched: bool = False,
     ) -> None:
-        """Creates the encoder. `prompt_tokens` is an estimate, which the first event states until the last one has the
-        provider's own count. `tool_names` are the client's own names of its tools by those in the chunks. `searched`
-        means that the client offered a search of the web, whose blocks come behind the text then."""
+        """`prompt_tokens` is an estimate for the first event; the last one has the provider's count. `tool_names` maps
+        names in the chunks to the client's own. `searched`: the client offered a web search, whose blocks then follow
+        the text."""
         self._found: list[Json] | None = [] if searched else None
         self._request_id = request_id
         self._prompt_tokens = prompt_tokens
@@ -220,7 +195,6 @@ class MessagesStream:
         return is_json("".join(self._arguments))
 
     def _reason(self, text: str, details: Sequence[Json], out: list[bytes]) -> None:
-        """Writes a piece of reasoning, and what its vendor wants back."""
         signed = next((one for one in details if text and text_of(one) == text and one.get("signature")), None)
         if signed is not None and self._open == "thinking" and self._detail is None:
             # A signature is for one block, and this piece of reasoning has a signature of its own.
@@ -242,8 +216,8 @@ class MessagesStream:
         out.append(_delta(self._index, b'"thinking_delta","thinking":%b' % _encode(text)))
 
     def _sign(self, detail: Json, out: list[bytes], *, has_text: bool) -> None:
-        """Keeps the entry, which the vendor wants back, until the block ends; its signature ends it. `has_text` means
-        that the entry's text is a piece that was written just now."""
+        """Keeps the entry, which the vendor wants back, until the block ends; its signature ends it. `has_text`: the
+        entry's text was just written."""
         if self._open != "thinking":
             self._open_block("thinking", {"type": "thinking", "thinking": "", "signature": ""}, out)
         if not has_text and not self._thinking and text_of(detail):
@@ -269,8 +243,8 @@ class MessagesStream:
             self._whole_block(block, out)
 
     def _repeated_text(self, block: Json, out: list[bytes]) -> None:
-        """Adds the citations of a text that has been streamed, and ends its block behind it. Two texts that came before
-        the first block of Anthropic's own stay one block, since the chunks do not show where the second one began."""
+        """Adds the citations of a streamed text, and ends its block. Two texts before the first block of Anthropic's
+        own stay one block: the chunks do not show the border."""
         written, text = "".join(self._texts), block["text"]
         if not text or not written.startswith(text, self._repeated):
             return
@@ -283,7 +257,6 @@ class MessagesStream:
             self._close_block(out)
 
     def _cite(self, out: list[bytes]) -> None:
-        """Writes citations of web pages to the open text. They are left out when the text has ended."""
         annotations, self._citations = self._citations, []
         if not annotations or self._open != "text":
             return
@@ -321,8 +294,7 @@ class MessagesStream:
         self._stop_block(out)
 
     def _signature(self) -> str:
-        """Returns the signature of the open thinking block. A seal holds the signed text where that is only a part of
-        the block's."""
+        """A seal holds the signed text if it is only a part of the block's."""
         detail = self._detail
         if detail is None:
             return UNSIGNED
@@ -343,7 +315,6 @@ def _event(name: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def _delta(index: int, fields: bytes) -> bytes:
-    """Returns a delta of the block. `fields` begins with the value of the delta's type."""
     return b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":%b}}\n\n' % (
         index,
         fields,

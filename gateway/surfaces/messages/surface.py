@@ -1,17 +1,14 @@
-"""The surface of Anthropic's Messages API, and that of its count of tokens."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import msgspec
 
-from core.errors import ApplicationError
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.messages.content import count_body, counted, message_of
 from gateway.surfaces.messages.errors import error_body
 from gateway.surfaces.messages.foreign import without_foreign
 from gateway.surfaces.messages.request import read, read_count
-from gateway.surfaces.messages.response import count_body, counted, message_of
 from gateway.surfaces.messages.stream import MessagesStream
 from gateway.surfaces.prompt import instructions_of, turns_of, with_turns
 from prompts.content.messages import PromptMessage
@@ -22,30 +19,15 @@ _SEARCH = "web_search_options"
 _SYSTEM, _MESSAGES = "system", "messages"
 
 
-def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-    """Returns the body with the instructions as `system`, which it has none of: the field is absent, null or empty. The
-    turns stand before the client's messages. The values of all other fields keep their bytes."""
-    text, turns = instructions_of(messages), turns_of(messages)
-    fields = _decoder.decode(body)
-    if not turns and _SYSTEM not in fields:
-        head, _, tail = body.rpartition(b"}")
-        comma = b"," if fields else b""
-        return b'%b%b"%b":%b}%b' % (head, comma, _SYSTEM.encode(), _encode(text), tail)
-    if text:
-        fields[_SYSTEM] = msgspec.Raw(_encode(text))
-    if turns:
-        fields[_MESSAGES] = with_turns(turns, fields[_MESSAGES])
-    return _encode(fields)
-
-
 class MessagesSurface:
     name = "messages"
     operation = "messages"
     native_only = False
     counts = False
 
-    def read(self, body: bytes) -> SurfaceRequest:
-        return read(body)
+    read = staticmethod(read)
+    error = staticmethod(error_body)
+    forwarded = staticmethod(without_foreign)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         searched = request.fields is not None and _SEARCH in request.fields
@@ -55,31 +37,31 @@ class MessagesSurface:
         searched = request.fields is not None and _SEARCH in request.fields
         return MessagesStream(request_id, request.prompt_tokens, request.tool_names, searched=searched)
 
-    def error(self, error: ApplicationError, request_id: str) -> bytes:
-        return error_body(error, request_id)
-
-    def forwarded(self, body: bytes) -> bytes:
-        return without_foreign(body)
-
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-        return with_prompt(body, messages)
+        """Returns the body with the instructions as `system` and the turns before the client's messages. The values of
+        all other fields keep their bytes."""
+        text, turns = instructions_of(messages), turns_of(messages)
+        fields = _decoder.decode(body)
+        if not turns and _SYSTEM not in fields:
+            head, _, tail = body.rpartition(b"}")
+            comma = b"," if fields else b""
+            return b'%b%b"%b":%b}%b' % (head, comma, _SYSTEM.encode(), _encode(text), tail)
+        if text:
+            fields[_SYSTEM] = msgspec.Raw(_encode(text))
+        if turns:
+            fields[_MESSAGES] = with_turns(turns, fields[_MESSAGES])
+        return _encode(fields)
 
 
 class CountTokensSurface(MessagesSurface):
-    """Requests that have the tokens of their prompt counted. Their answer is never streamed."""
-
     operation = "count_tokens"
     counts = True
 
-    def read(self, body: bytes) -> SurfaceRequest:
-        return read_count(body)
+    read = staticmethod(read_count)
+    count = staticmethod(count_body)
 
     def answer(self, request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
         return counted(completion)
-
-    def count(self, tokens: int) -> bytes:
-        """Returns the JSON of a count that the gateway made itself."""
-        return count_body(tokens)
 
 
 SURFACE = MessagesSurface()

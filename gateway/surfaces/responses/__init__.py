@@ -1,1 +1,1 @@
-"""OpenAI's Responses API (https://platform.openai.com/docs/api-reference/responses)."""
+"""https://platform.openai.com/docs/api-reference/responses"""

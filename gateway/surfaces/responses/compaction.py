@@ -2,7 +2,7 @@
 
 Codex and others end a request with an item `compaction_trigger` and expect one item `compaction` in the answer, which
 begins the next conversation. OpenAI makes it itself. For any other vendor the gateway asks the model for a summary and
-seals it in the item; the seal is opened when it comes back.
+seals it in the item; it opens the seal when the item comes back.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import Json
 from integrations.providers.common.carried import summary_text
 
 TRIGGER = "compaction_trigger"
@@ -26,14 +27,11 @@ names of files, commands, results and identifiers; what is open, and the next st
 a call of a tool."""
 _MAX_CHARACTERS = 100_000
 
-Json = dict[str, Any]
-
 REQUEST: Json = {"role": "user", "content": _REQUEST}
 """The message that asks for the summary; do not mutate."""
 
 
 def is_asked(request: SurfaceRequest) -> bool:
-    """Returns whether the answer has to be a compaction."""
     items = (request.echo or {}).get("input")
     return isinstance(items, list) and any(isinstance(item, dict) and item.get("type") == TRIGGER for item in items)
 
@@ -44,7 +42,6 @@ def compaction_item(identifier: str, summary: str) -> Json:
 
 
 def summary_of(item: Mapping[str, Any]) -> str | None:
-    """Returns the summary in an item, None for one that another vendor made."""
     content = item.get("encrypted_content")
     if not isinstance(content, str) or not content.startswith(SEAL):
         return None
@@ -55,13 +52,11 @@ def summary_of(item: Mapping[str, Any]) -> str | None:
 
 
 def opened(summary: str) -> Json:
-    """Returns the message that stands for the item."""
     return {"role": "user", "content": summary_text(summary)}
 
 
 def summary_in(message: Mapping[str, Any], request: SurfaceRequest) -> str:
-    """Returns the summary that the model wrote. One that wrote none has the texts of the conversation for it, so that
-    nothing is lost."""
+    """The model's summary. If it wrote none, the conversation's texts take its place, so that nothing is lost."""
     for name in ("content", "refusal", "reasoning_content"):
         if isinstance(text := message.get(name), str) and text.strip():
             return text
@@ -69,7 +64,6 @@ def summary_in(message: Mapping[str, Any], request: SurfaceRequest) -> str:
 
 
 def summaries_of(specific: Any) -> list[str]:
-    """Returns the summaries that Claude made by itself, from the blocks of its answer."""
     content = specific.get("content") if isinstance(specific, Mapping) else None
     blocks = content if isinstance(content, list) else []
     found = [block.get("content") for block in blocks if isinstance(block, Mapping) and block.get("type") == ITEM[0]]

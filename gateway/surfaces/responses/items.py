@@ -1,4 +1,4 @@
-"""Translates the items of `input` to the messages of a chat completion
+"""Translates the items of `input`, and the typed parts of their content, to the messages of a chat completion
 (https://platform.openai.com/docs/api-reference/responses/create#responses-create-input)."""
 
 from __future__ import annotations
@@ -10,12 +10,84 @@ from typing import Any
 import msgspec
 
 from core.errors import ValidationError
+from gateway.protocol.marked_documents import MARK
+from gateway.surfaces.checks import Json, required_text
 from gateway.surfaces.responses import compaction
-from gateway.surfaces.responses.parts import contents, text_of
 from gateway.surfaces.responses.reasoning import reasoning_details
 from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox, namespace_of
 
-Json = dict[str, Any]
+_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+
+
+def _contents(content: Any, place: str, untranslatable: list[str]) -> str | list[Json]:
+    """Returns the content of a user's, system or tool message. Raises ValidationError, which names the part.
+
+    Parts that a chat completion cannot express are added to `untranslatable`.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise ValidationError(f"{place}: expected a string or a list")
+    made = [_part(part, f"{place}[{index}]", untranslatable) for index, part in enumerate(content)]
+    return [part for part in made if part is not None]
+
+
+def _text_and_refusal(content: Any, place: str) -> tuple[str, str]:
+    """Returns the text and the refusal of an answer of the model that comes back."""
+    if isinstance(content, str):
+        return content, ""
+    if not isinstance(content, list):
+        raise ValidationError(f"{place}: expected a string or a list")
+    texts, refusals = [], []
+    for index, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind == "refusal":
+            refusals.append(required_text(part, "refusal", f"{place}[{index}]"))
+        elif kind in _TEXTS:
+            texts.append(required_text(part, "text", f"{place}[{index}]"))
+        else:
+            raise ValidationError(f"{place}[{index}].type: expected output_text or refusal")
+    return "".join(texts), "".join(refusals)
+
+
+def _part(part: Any, place: str, untranslatable: list[str]) -> Json | None:
+    if not isinstance(part, Mapping):
+        raise ValidationError(f"{place}: expected an object")
+    kind = part.get("type")
+    if kind in _TEXTS:
+        made = {"type": "text", "text": required_text(part, "text", place)}
+        return {**made, MARK: part[MARK]} if MARK in part else made
+    if kind == "input_image":
+        return _image(part, place, untranslatable)
+    if kind == "input_file":
+        return _file(part, place, untranslatable)
+    if kind == "input_audio" and isinstance(part.get("input_audio"), Mapping):
+        return {"type": "input_audio", "input_audio": part["input_audio"]}
+    if kind == "refusal":
+        return {"type": "text", "text": required_text(part, "refusal", place)}
+    untranslatable.append(f"{place}: parts of the type {kind!r} are known to OpenAI's Responses API alone")
+    return None
+
+
+def _image(part: Mapping[str, Any], place: str, untranslatable: list[str]) -> Json | None:
+    if part.get("image_url") is None:
+        untranslatable.append(f"{place}: an image that is named by its file_id is known to the provider that holds it")
+        return None
+    image = {"url": required_text(part, "image_url", place)}
+    if part.get("detail") is not None:
+        image["detail"] = part["detail"]
+    return {"type": "image_url", "image_url": image}
+
+
+def _file(part: Mapping[str, Any], place: str, untranslatable: list[str]) -> Json | None:
+    name = {"filename": part["filename"]} if isinstance(part.get("filename"), str) else {}
+    if part.get("file_data") is not None:
+        return {"type": "file", "file": {"file_data": required_text(part, "file_data", place), **name}}
+    if part.get("file_url") is not None:
+        return {"type": "document_url", "document_url": {"url": required_text(part, "file_url", place)}}
+    untranslatable.append(f"{place}: a file that is named by its file_id is known to the provider that holds it")
+    return None
+
 
 # The roles are a tuple, since a client may send a value that no set can look up.
 _PLAIN_ROLES = ("user", "system", "developer")
@@ -36,8 +108,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Conversation:
-    """The messages of a request in the order of its items. Items of one turn of the model (reasoning, text, calls) make
-    one message of the assistant; `untranslatable` names the items that a chat completion cannot express."""
+    """Items of one turn of the model (reasoning, text, calls) make one assistant's message. `untranslatable` names the
+    items that a chat completion cannot express."""
 
     __slots__ = ("_referred_text", "_toolbox", "_turn", "messages", "untranslatable")
 
@@ -50,7 +122,7 @@ class Conversation:
         self._referred_text = ""
 
     def add_plain(self, item: Any) -> bool:
-        """Adds a message that is a text alone, as most items are. Returns False for any other item."""
+        """A fast path for a message of one text, as most items are. Returns False for any other item."""
         content = item.get("content") if isinstance(item, dict) else None
         if not isinstance(content, str) or item.get("role") not in _PLAIN_ROLES:
             return False
@@ -61,7 +133,7 @@ class Conversation:
         return True
 
     def add(self, item: Any, place: str) -> None:
-        """Adds the item at `place` (`input[3]`). Raises ValidationError, which names the item's field."""
+        """`place` is like `input[3]`. Raises ValidationError, which names the item's field."""
         if not isinstance(item, dict):
             raise ValidationError(f"{place}: expected an object")
         kind = item.get("type", _MESSAGE)
@@ -87,9 +159,12 @@ class Conversation:
             self.untranslatable.append(f"{place}: items of the type {kind!r} are known to OpenAI's Responses API alone")
 
     def _reference(self, identifier: str, place: str, referred: str) -> None:
-        """Reads a reference to an item of an earlier answer: the AI SDK sends them unless it is told that answers are
-        not stored. It refers to reasoning that it was given without its encrypted content and so cannot send.
-        `referred` is the place of the item before, if that is a reference to a text."""
+        """Reads a reference to an item of an earlier answer; the AI SDK sends them unless told that answers are not
+        stored.
+
+        It refers to reasoning that it got without encrypted content and so cannot send. `referred` is the place of the
+        item before, if that is a reference to a text.
+        """
         if _OWN_REASONING.fullmatch(identifier):
             self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and reasoning may be left out")
             # Gemini signs a call, so that its reasoning may stand between a text and the call.
@@ -102,8 +177,7 @@ class Conversation:
             self._referred_text = place
 
     def _do_without(self, place: str) -> None:
-        """Takes back that the reference at `place` cannot be expressed: it is the text beside a call, which says what
-        the model wanted."""
+        """Allows the reference at `place` after all: it is the text beside a call, which says what the model wanted."""
         self.untranslatable.pop()
         self._toolbox.warnings.append(f"{place}: dropped, no items are kept, and the call behind this text is there")
 
@@ -118,10 +192,10 @@ class Conversation:
             self._text(content, f"{place}.content")
             return
         self._turn = None
-        self.messages.append({"role": role, "content": contents(content, f"{place}.content", self.untranslatable)})
+        self.messages.append({"role": role, "content": _contents(content, f"{place}.content", self.untranslatable)})
 
     def _text(self, content: Any, place: str) -> None:
-        text, refusal = text_of(content, place)
+        text, refusal = _text_and_refusal(content, place)
         turn = self._open(unless="content")
         turn["content"] = text
         if refusal:
@@ -142,31 +216,30 @@ class Conversation:
             self._do_without(referred)
         if item["type"] == _SEARCH_CALL and not item.get("call_id"):
             return  # The provider searched among the tools, all of which are offered here.
-        call_id, kind = _text_field(item, "call_id", place), _CALLS[item["type"]]
+        call_id, kind = required_text(item, "call_id", place), _CALLS[item["type"]]
         if kind == SEARCH:
             name, arguments = SEARCH, _json_text(item.get("arguments"))
         else:
-            name = _text_field(item, "name", place)
+            name = required_text(item, "name", place)
             if kind == "custom":
-                arguments = _json_text({CUSTOM_INPUT: _text_field(item, "input", place)})
+                arguments = _json_text({CUSTOM_INPUT: required_text(item, "input", place)})
             else:
-                arguments = _text_field(item, "arguments", place)
+                arguments = required_text(item, "arguments", place)
         function = {"name": self._toolbox.name_of(Origin(kind, name, namespace_of(item))), "arguments": arguments}
         call = {"id": call_id, "type": "function", "function": function}
         turn = self._turn if self._turn is not None else self._new()
         turn.setdefault("tool_calls", []).append(call)
 
     def _output(self, item: Mapping[str, Any], place: str) -> None:
-        call_id = _text_field(item, "call_id", place)
+        call_id = required_text(item, "call_id", place)
         output = item.get("output")
         if output is None:
             raise ValidationError(f"{place}.output: this field is required", code="missing_field")
         self._turn = None
-        content = contents(output, f"{place}.output", self.untranslatable)
+        content = _contents(output, f"{place}.output", self.untranslatable)
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
 
     def _found(self, item: Mapping[str, Any]) -> None:
-        """Adds what the client's search for tools has found; the tools themselves are among those of the request."""
         self._turn = None
         if item.get("call_id"):
             names = self._toolbox.names_of(item.get("tools"))
@@ -185,7 +258,6 @@ class Conversation:
             self.messages.append(compaction.opened(summary))
 
     def _open(self, *, unless: str) -> Json:
-        """Returns the assistant's message of the present turn; a new one when the present one has the field already."""
         return self._turn if self._turn is not None and unless not in self._turn else self._new()
 
     def _new(self) -> Json:
@@ -196,12 +268,3 @@ class Conversation:
 
 def _json_text(value: Any) -> str:
     return value if isinstance(value, str) else _encode(value or {}).decode()
-
-
-def _text_field(item: Mapping[str, Any], name: str, place: str) -> str:
-    value = item.get(name)
-    if value is None:
-        raise ValidationError(f"{place}.{name}: this field is required", code="missing_field")
-    if not isinstance(value, str):
-        raise ValidationError(f"{place}.{name}: expected a string")
-    return value

@@ -1,13 +1,13 @@
-"""Requests that say in the Responses API what they would say in a chat completion, which most do: texts, and parameters
-of the same meaning. Their fields need other names and places, and no translation."""
+"""A fast path for requests that need no translation, which most are: texts, and parameters of the same meaning. Fields
+only get other names and places."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-Json = dict[str, Any]
+from gateway.surfaces.checks import Json
 
 
 class _Item(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,7 +28,6 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def plain_chat(fields: Json) -> Json | None:
-    """Returns the fields of the chat completion that `read` makes of the request, None for one that is not plain."""
     try:
         msgspec.convert(fields, _Plain)
     except msgspec.ValidationError:

@@ -1,6 +1,6 @@
-"""Reasoning that has to come back unchanged, as the `encrypted_content` of reasoning items.
+"""Reasoning that must come back unchanged, as the `encrypted_content` of reasoning items.
 
-A chat completion carries signed and encrypted blocks of every vendor in `reasoning_details`. The Responses API has one
+A chat completion carries every vendor's signed and encrypted blocks in `reasoning_details`. The Responses API has one
 opaque text for them, which clients send back with the item; only this gateway and the block's vendor read it.
 """
 
@@ -25,8 +25,7 @@ def encrypted_content(details: list[dict[str, Any]]) -> str:
 
 
 def reasoning_details(content: object) -> list[dict[str, Any]]:
-    """Returns the details in a client's `encrypted_content`; an empty list for a text of another origin, which means
-    nothing to the providers of chat completions."""
+    """Empty for a text of another origin, which means nothing to the providers of chat completions."""
     if not isinstance(content, str) or not content.startswith(_MARK):
         return []
     try:
@@ -36,8 +35,8 @@ def reasoning_details(content: object) -> list[dict[str, Any]]:
 
 
 def without_foreign(body: bytes) -> bytes:
-    """Returns the request without reasoning items that this surface made, which the vendor would refuse, and with
-    messages in place of its compactions; the very bytes where it has none."""
+    """Drops reasoning items that this surface made, which the vendor would refuse, and replaces its compactions by
+    messages. Returns the same bytes if there are none."""
     if find(body, _MARK.encode()) < 0 and find(body, compaction.SEAL.encode()) < 0:
         return body
     fields = _decode_body(body)
@@ -48,7 +47,6 @@ def without_foreign(body: bytes) -> bytes:
 
 
 def _readable(item: Any) -> Any:
-    """Returns a compaction that this surface made as the message that says the same."""
     summary = compaction.summary_of(item) if isinstance(item, dict) else None
     return item if summary is None else compaction.opened(summary)
 

@@ -1,5 +1,4 @@
-"""Translates a request of the Responses API to a chat completion
-(https://platform.openai.com/docs/api-reference/responses/create)."""
+"""https://platform.openai.com/docs/api-reference/responses/create"""
 
 from __future__ import annotations
 
@@ -11,14 +10,12 @@ import msgspec
 from core.errors import ValidationError
 from gateway.errors import UnsupportedError
 from gateway.surfaces.base import SurfaceRequest
-from gateway.surfaces.checks import decoded
+from gateway.surfaces.checks import Json, decoded
 from gateway.surfaces.responses import compaction
 from gateway.surfaces.responses.items import Conversation
 from gateway.surfaces.responses.plain import plain_chat
 from gateway.surfaces.responses.tools import Toolbox, chat_tool_choice
 from integrations.registry import owner_of
-
-Json = dict[str, Any]
 
 # These fields are read here, or say nothing about the answer. All others go into the chat completion: they mean the
 # same there, as the gateway's own do, or the provider's adapter names what its vendor does not have.
@@ -63,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read(body: bytes) -> SurfaceRequest:
-    """Returns the request as a chat completion. Raises ValidationError (400), which names the client's field."""
+    """Raises ValidationError (400), which names the client's field."""
     fields = decoded(body)
     plain = plain_chat(fields)
     if plain is not None:
@@ -72,7 +69,6 @@ def read(body: bytes) -> SurfaceRequest:
 
 
 def translated(fields: Json) -> SurfaceRequest:
-    """Returns the request with these fields. Raises ValidationError."""
     untranslatable = _stateful(fields)
     is_stateful = bool(untranslatable)
     toolbox = Toolbox.of(fields)
@@ -108,8 +104,8 @@ def translated(fields: Json) -> SurfaceRequest:
 
 
 def _stateful(fields: Json) -> list[str]:
-    """Returns the fields that only the provider can serve that keeps their state. Raises UnsupportedError (400) unless
-    the request names that one provider."""
+    """The fields that only the provider with their state can serve. Raises UnsupportedError (400) unless the request
+    names that one provider."""
     if _STATEFUL.isdisjoint(fields):
         return []
     used = [name for name in fields if name in _STATEFUL and fields[name]]
@@ -130,7 +126,6 @@ def _of_another_kind(fields: Json) -> list[str]:
 
 
 def _dropped(fields: Json) -> Iterator[str]:
-    """Returns a sentence for each part of the request that a chat completion has no place for."""
     names = [name for name, usual in _OF_RESPONSES.items() if fields.get(name) not in (None, usual)]
     for outer, kept in _KEPT_INSIDE.items():
         inside = fields.get(outer)
@@ -192,7 +187,6 @@ def _tools(fields: Json, toolbox: Toolbox, untranslatable: list[str]) -> Json:
 
 
 def _renamed(fields: Json) -> Json:
-    """Returns the fields that have another name and another shape in a chat completion."""
     chat: Json = {}
     reasoning = fields.get("reasoning")
     if isinstance(reasoning, dict) and reasoning.get("effort") is not None:

@@ -1,4 +1,4 @@
-"""Makes responses of chat completions (https://platform.openai.com/docs/api-reference/responses/object)."""
+"""https://platform.openai.com/docs/api-reference/responses/object"""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 
 from gateway.surfaces.base import SurfaceRequest
+from gateway.surfaces.checks import Json
 from gateway.surfaces.responses import compaction
 from gateway.surfaces.responses.reasoning import encrypted_content
 from gateway.surfaces.responses.tools import CUSTOM_INPUT, SEARCH, Origin, Toolbox
 from integrations.providers.common.usage import read_usage
 from integrations.providers.usage import Usage
-
-Json = dict[str, Any]
 
 _INCLUDE_ENCRYPTED = "reasoning.encrypted_content"
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -49,7 +48,6 @@ def response_id(request_id: str) -> str:
 
 
 def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
-    """Returns the JSON of the response that says the same as the chat completion."""
     answer = _decode(completion)
     choice = answer["choices"][0] if answer.get("choices") else {}
     reason = choice.get("finish_reason")
@@ -67,7 +65,6 @@ def whole(request: SurfaceRequest, completion: bytes, request_id: str) -> bytes:
 
 
 def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int) -> Json:
-    """Returns the response before anything of its output is known."""
     fields: Mapping[str, Any] = request.echo or {}
     named = {name: value for name, value in fields.items() if name in _REPEATED and value is not None}
     return {
@@ -89,7 +86,6 @@ def blank(request: SurfaceRequest, request_id: str, *, model: str, created: int)
 
 
 def ending(finish_reason: str | None) -> Json:
-    """Returns the fields that tell how the response ended."""
     reason = _INCOMPLETE.get(finish_reason or "")
     if reason is None:
         return {"status": "completed"}
@@ -97,8 +93,7 @@ def ending(finish_reason: str | None) -> Json:
 
 
 def usage(counts: Mapping[str, Any] | None) -> Json | None:
-    """Returns the token counts of a chat completion under the names of the Responses API, whose output always holds the
-    reasoning, with the mark of an estimate."""
+    """The Responses API's output tokens always include reasoning. Keeps the mark of an estimate."""
     if not counts:
         return None
     found = read_usage(counts) or Usage()
@@ -118,7 +113,6 @@ def usage(counts: Mapping[str, Any] | None) -> Json | None:
 
 
 def output_items(message: Mapping[str, Any], request: SurfaceRequest, request_id: str) -> list[Json]:
-    """Returns the items of a whole message: compactions, reasoning, text, calls."""
     items: list[Json] = []
     for summary in compaction.summaries_of(message.get("provider_specific_fields")):
         items.append(compaction.compaction_item(item_id("cmp", request_id, len(items)), summary))
@@ -149,7 +143,7 @@ def item_id(prefix: str, request_id: str, index: int) -> str:
 def reasoning_item(
     identifier: str, text: str, details: list[dict[str, Any]], request: SurfaceRequest, *, status: str = "completed"
 ) -> Json:
-    """Returns the item of the model's reasoning. Its encrypted content is there for a client that includes it."""
+    """Has encrypted content only if the client includes it."""
     item: Json = {
         "id": identifier,
         "type": "reasoning",
@@ -175,14 +169,12 @@ def text_part(text: str, annotations: list[Mapping[str, Any]] | None = None) -> 
 
 
 def annotation(found: Mapping[str, Any]) -> Json:
-    """Returns an annotation of a chat completion without the object around its fields."""
     kind = str(found.get("type"))
     inner = found.get(kind)
     return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(found)
 
 
 def call_item(origin: Origin, identifier: str, call_id: str, arguments: str, *, status: str) -> Json:
-    """Returns the item of a call of one of the client's tools, under the client's own name of it."""
     item: Json = {"id": identifier, "status": status, "call_id": call_id or identifier}
     if origin.kind == SEARCH:
         return {**item, "type": "tool_search_call", "execution": "client", "arguments": _decoded(arguments) or {}}
@@ -199,7 +191,6 @@ def call_id_prefix(origin: Origin) -> str:
 
 
 def _custom_input(arguments: str) -> str:
-    """Returns the text that the model gave to a custom tool; all of the arguments where they do not name it."""
     fields = _decoded(arguments)
     text = fields.get(CUSTOM_INPUT) if fields is not None else None
     return text if isinstance(text, str) else arguments

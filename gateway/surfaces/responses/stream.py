@@ -1,5 +1,4 @@
-"""Makes the events of a streamed response of the chunks of a chat completion
-(https://platform.openai.com/docs/api-reference/responses-streaming)."""
+"""https://platform.openai.com/docs/api-reference/responses-streaming"""
 
 from __future__ import annotations
 
@@ -11,66 +10,32 @@ from typing import Any, TypeVar
 import msgspec
 
 from core.errors import ApplicationError
+from gateway.surfaces import shapes
 from gateway.surfaces.base import SurfaceRequest
 from gateway.surfaces.calls import CallOrder
+from gateway.surfaces.checks import Json
 from gateway.surfaces.responses import compaction
-from gateway.surfaces.responses.open_items import OpenCall, OpenCompaction, OpenItem, OpenMessage, OpenReasoning
-from gateway.surfaces.responses.relayed import failed
+from gateway.surfaces.responses.open_items import (
+    EventWriter,
+    OpenCall,
+    OpenCompaction,
+    OpenItem,
+    OpenMessage,
+    OpenReasoning,
+)
 from gateway.surfaces.responses.response import blank, ending, usage
 from gateway.surfaces.responses.tools import Toolbox
-
-Json = dict[str, Any]
+from integrations.providers.common.sse import EventParser
+from integrations.providers.common.surrogates import lenient
 
 Item = TypeVar("Item", bound=OpenItem)
 
 _encode = msgspec.json.Encoder().encode
 
 
-class _Delta(msgspec.Struct, gc=False):
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning_details: list[dict[str, Any]] | None = None
-    refusal: str | None = None
-    annotations: list[dict[str, Any]] | None = None
-    tool_calls: list[dict[str, Any]] | None = None
-    provider_specific_fields: dict[str, Any] | None = None
-
-
-class _Choice(msgspec.Struct, gc=False):
-    index: int = 0
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct, gc=False):
-    model: str = ""
-    created: int = 0
-    choices: list[_Choice] = []
-    usage: dict[str, Any] | None = None
-
-
-_decode = msgspec.json.Decoder(_Chunk).decode
-
-
 class ResponseStream:
-    """The events of one response. One item is open at a time, `_open`; `_last_call` is the call that was written
-    last, with the number `_call_number`."""
-
-    __slots__ = (
-        "_call_number",
-        "_calls",
-        "_finish_reason",
-        "_items",
-        "_last_call",
-        "_open",
-        "_out",
-        "_request",
-        "_request_id",
-        "_response",
-        "_summary",
-        "_toolbox",
-        "_usage",
-    )
+    """One item is open at a time, `_open`; `_last_call` is the call that was written last, with the number
+    `_call_number`."""
 
     def __init__(self, request: SurfaceRequest, request_id: str) -> None:
         self._request, self._request_id = request, request_id
@@ -80,7 +45,7 @@ class ResponseStream:
         self._open: OpenItem | None = None
         self._call_number: int | None = None
         self._last_call: OpenCall | None = None
-        self._calls: CallOrder[Json] = CallOrder(self._is_whole_call)
+        self._calls: CallOrder[shapes.ToolCall] = CallOrder(self._is_whole_call)
         self._finish_reason: str | None = None
         self._usage: Json | None = None
         self._toolbox: Toolbox | None = None
@@ -89,13 +54,13 @@ class ResponseStream:
 
     def feed(self, chunks: Sequence[bytes]) -> bytes:
         for chunk in chunks:
-            self._chunk(_decode(chunk))
+            self._chunk(shapes.decode(chunk))
         return self._out.taken()
 
     def close(self, chunks: Sequence[bytes]) -> bytes:
         for chunk in chunks:
-            self._chunk(_decode(chunk))
-        response = self._response or self._start(_Chunk())
+            self._chunk(shapes.decode(chunk))
+        response = self._response or self._start(shapes.Completion())
         for piece in self._calls.rest():
             self._call_piece(piece)
         if self._summary is not None:
@@ -112,21 +77,21 @@ class ResponseStream:
     def fail(self, error: ApplicationError, relayed: bytes = b"") -> bytes:
         if self._request.is_relayed:
             return failed(relayed, error)
-        response = self._response or self._start(_Chunk())
+        response = self._response or self._start(shapes.Completion())
         output = [item.whole for item in self._items]
         failure = {"code": error.code, "message": error.message}
         response |= {"status": "failed", "output": output, "error": failure}
         self._out.add("response.failed", {"response": response})
         return self._out.taken()
 
-    def _start(self, chunk: _Chunk) -> Json:
+    def _start(self, chunk: shapes.Completion) -> Json:
         created = chunk.created or int(time.time())
-        self._response = blank(self._request, self._request_id, model=chunk.model, created=created)
+        self._response = blank(self._request, self._request_id, model=chunk.model or "", created=created)
         self._out.add("response.created", {"response": self._response})
         self._out.add("response.in_progress", {"response": self._response})
         return self._response
 
-    def _chunk(self, chunk: _Chunk) -> None:
+    def _chunk(self, chunk: shapes.Completion) -> None:
         if self._response is None:
             self._start(chunk)
         if chunk.usage is not None:
@@ -147,7 +112,7 @@ class ResponseStream:
         summary = compaction.summary_in(message, self._request)
         self._begin(OpenCompaction(self._request_id, len(self._items), summary))
 
-    def _delta(self, delta: _Delta) -> None:
+    def _delta(self, delta: shapes.Message) -> None:
         if delta.provider_specific_fields:
             for summary in compaction.summaries_of(delta.provider_specific_fields):
                 self._begin(OpenCompaction(self._request_id, len(self._items), summary))
@@ -180,21 +145,19 @@ class ResponseStream:
         item.begin(self._out)
         return item
 
-    def _call(self, piece: Json) -> None:
-        piece.setdefault("index", 0)
-        for one in self._calls.add(piece["index"], piece):
+    def _call(self, piece: shapes.ToolCall) -> None:
+        for one in self._calls.add(piece.index or 0, piece):
             self._call_piece(one)
 
-    def _call_piece(self, piece: Json) -> None:
-        call = self._last_call
-        if call is None or piece["index"] != self._call_number:
-            origin = self._tools().origin_of((piece.get("function") or {}).get("name") or "")
-            call = self._last_call = self._begin(OpenCall(origin, piece, self._request_id, len(self._items)))
-            self._call_number = piece["index"]
-        call.add(self._out, piece)
+    def _call_piece(self, piece: shapes.ToolCall) -> None:
+        call, function, number = self._last_call, piece.function or shapes.Function(), piece.index or 0
+        if call is None or number != self._call_number:
+            origin = self._tools().origin_of(function.name or "")
+            call = self._last_call = self._begin(OpenCall(origin, piece.id or "", self._request_id, len(self._items)))
+            self._call_number = number
+        call.add(self._out, function.arguments or "")
 
     def _tools(self) -> Toolbox:
-        """Returns the request's tools, which are read when the first of them is called."""
         if self._toolbox is None:
             self._toolbox = Toolbox.of(self._request.echo or {})
         return self._toolbox
@@ -203,30 +166,36 @@ class ResponseStream:
         return self._last_call is not None and self._last_call.is_whole
 
 
-_DELTA = b'event: %b\ndata: {"type":"%b","sequence_number":%d,%b,"delta":%b%b}\n\n'
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
-class EventWriter:
-    """Frames events, each with the next sequence number."""
+def failed(relayed: bytes, error: ApplicationError) -> bytes:
+    """Returns the event that ends the response as failed. `relayed` are the provider's events that the client has seen;
+    they have the response as it began, its items that are done, and the number of the last event. Without the response
+    it is an event of the error alone."""
+    response: dict[str, Any] | None = None
+    output: list[Any] = []
+    number = -1
+    parser = EventParser()
+    for event in [*parser.feed(relayed), *parser.flush()]:
+        fields = _decode(event.data)
+        number = _number(fields, number + 1)
+        if isinstance(fields.get("response"), dict):
+            response = fields["response"]
+        if fields.get("type") == "response.output_item.done":
+            output.append(fields.get("item"))
+    if response is None:
+        return _event("error", number + 1, {"code": error.code, "message": error.message, "param": None})
+    failure = {"code": error.code, "message": error.message}
+    made = {**response, "status": "failed", "output": output, "error": failure}
+    return _event("response.failed", number + 1, {"response": made})
 
-    __slots__ = ("_frames", "_number")
 
-    def __init__(self) -> None:
-        self._frames: list[bytes] = []
-        self._number = 0
+def _number(fields: dict[str, Any], number: int) -> int:
+    given = fields.get("sequence_number")
+    return given if isinstance(given, int) else number
 
-    def add(self, kind: str, fields: Json) -> None:
-        data = _encode({"type": kind, "sequence_number": self._number, **fields})
-        self._number += 1
-        self._frames.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), data))
 
-    def add_delta(self, kind: bytes, place: bytes, text: str, rest: bytes = b"") -> None:
-        """Adds the event that a stream has most of, whose `place` and other fields are JSON already."""
-        self._frames.append(_DELTA % (kind, kind, self._number, place, _encode(text), rest))
-        self._number += 1
-
-    def taken(self) -> bytes:
-        """Returns the events since the last call."""
-        frames = b"".join(self._frames)
-        self._frames.clear()
-        return frames
+def _event(kind: str, number: int, fields: dict[str, Any]) -> bytes:
+    data = _encode({"type": kind, "sequence_number": number, **fields})
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)

@@ -1,5 +1,3 @@
-"""The surface of the Responses API."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,27 +20,11 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def with_prompt(body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-    """Returns the client's body with `instructions`, and with the turns before the client's items of `input`.
-
-    A request that goes on with a conversation of the provider's gets the instructions alone, which providers do not
-    keep: the turns were sent with the first request.
-    """
-    text, turns = instructions_of(messages), turns_of(messages)
-    fields = _decode(body)
-    if text:
-        fields["instructions"] = msgspec.Raw(_encode(text))
-    if turns and not any(_is_set(fields, name) for name in _KEPT):
-        fields["input"] = with_turns(turns, _items(fields.get("input")))
-    return _encode(fields)
-
-
 def _is_set(fields: dict[str, msgspec.Raw], name: str) -> bool:
     return name in fields and bytes(fields[name]) not in _EMPTY
 
 
 def _items(given: msgspec.Raw | None) -> msgspec.Raw:
-    """Returns the input as an array of items."""
     if given is None or bytes(given) in _EMPTY:
         return msgspec.Raw(b"[]")
     if bytes(memoryview(given)[:1]) == b"[":
@@ -51,8 +33,6 @@ def _items(given: msgspec.Raw | None) -> msgspec.Raw:
 
 
 class ResponsesSurface(ChatSurface):
-    """Errors are as those of chat completions."""
-
     name = "responses"
     operation = "responses"
 
@@ -69,7 +49,18 @@ class ResponsesSurface(ChatSurface):
         return without_foreign(body)
 
     def with_prompt(self, body: bytes, messages: Sequence[PromptMessage]) -> bytes:
-        return with_prompt(body, messages)
+        """Returns the client's body with `instructions`, and with the turns before the client's items of `input`.
+
+        A request that goes on with a conversation of the provider's gets the instructions alone, which providers do not
+        keep: the turns were sent with the first request.
+        """
+        text, turns = instructions_of(messages), turns_of(messages)
+        fields = _decode(body)
+        if text:
+            fields["instructions"] = msgspec.Raw(_encode(text))
+        if turns and not any(_is_set(fields, name) for name in _KEPT):
+            fields["input"] = with_turns(turns, _items(fields.get("input")))
+        return _encode(fields)
 
 
 SURFACE = ResponsesSurface()

@@ -1,8 +1,8 @@
 """The client's tools as functions, which every vendor has (https://platform.openai.com/docs/guides/tools).
 
-Besides functions the Responses API has tools that the client runs and that chat completions do not have, or not
-everywhere: custom tools, whose input is one text, namespaces of tools, and a search for further tools. Each becomes a
-function, and `origin_of` finds the client's own name of a function that was called.
+The Responses API also has client-run tools that chat completions lack, or have only in places: custom tools, whose
+input is one text, namespaces of tools, and a search for tools. Each becomes a function, and `origin_of` finds the
+client's own name of a called function.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from core.errors import ValidationError
+from gateway.surfaces.checks import Json
 from gateway.surfaces.tool_names import fitted
-
-Json = dict[str, Any]
 
 CUSTOM_INPUT = "input"
 """The parameter of a custom tool's function."""
@@ -37,9 +36,8 @@ class Origin(NamedTuple):
 
 
 class Toolbox:
-    """The tools of a request. `functions` are those of the chat completion by their names there; `search` are the
-    settings of a search of the web, None without one. `untranslatable` names the tools that only a provider has, and
-    `warnings` what is left out."""
+    """`functions` are the chat completion's, by name; `search` are the settings of a web search, None without one.
+    `untranslatable` names the tools that only a provider has, `warnings` what is left out."""
 
     __slots__ = ("_names", "_origins", "functions", "search", "untranslatable", "warnings")
 
@@ -53,8 +51,7 @@ class Toolbox:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Toolbox:
-        """Returns the tools of the request, also those that its items bring. Raises ValidationError, which names the
-        tool."""
+        """Includes the tools that the request's items bring. Raises ValidationError, which names the tool."""
         made = cls()
         if fields.get("tools"):
             made._add_all(fields["tools"], "tools")
@@ -65,8 +62,7 @@ class Toolbox:
         return made
 
     def name_of(self, origin: Origin) -> str:
-        """Returns the name of the tool's function: the namespace and the name, and digits of a hash where that is too
-        long or another tool's."""
+        """The namespace and the name; ends in digits of a hash if that is too long or another tool's."""
         if (known := self._names.get(origin)) is not None:
             return known
         name = fitted(_flat(origin), self._origins, seed=repr(origin))
@@ -74,11 +70,11 @@ class Toolbox:
         return name
 
     def origin_of(self, name: str) -> Origin:
-        """Returns the tool whose function has the name; a function of this name where the client has no such tool."""
+        """A function of this name if the client has no such tool."""
         return self._origins.get(name) or Origin("function", name)
 
     def names_of(self, tools: Any) -> list[str]:
-        """Returns the names of the functions of a list of tools that has been added."""
+        """`tools` must have been added before."""
         found = []
         for tool in tools if isinstance(tools, list) else ():
             inner = tool.get("tools") or () if tool.get("type") == "namespace" else (tool,)
@@ -125,8 +121,6 @@ class Toolbox:
 
 
 def chat_tool_choice(choice: Any, toolbox: Toolbox, untranslatable: list[str]) -> str | Json | None:
-    """Returns the choice in a chat completion's form; None for a choice of a tool that runs at the provider. Raises
-    ValidationError."""
     if isinstance(choice, str):
         if choice not in _WORDS:
             raise ValidationError("tool_choice: expected none, auto, required or an object")
@@ -154,7 +148,6 @@ def _chosen(tool: Mapping[str, Any], toolbox: Toolbox, place: str) -> str:
 
 
 def namespace_of(holder: Mapping[str, Any]) -> str:
-    """Returns the namespace of a call or of a choice, empty without one."""
     namespace = holder.get("namespace")
     return namespace if isinstance(namespace, str) else ""
 
@@ -164,7 +157,6 @@ def _function(name: str) -> Json:
 
 
 def _typed(tools: Any, place: str) -> Iterator[tuple[str, Json, str]]:
-    """Yields the type of each tool, the tool, and its place. Raises ValidationError."""
     if not isinstance(tools, list):
         raise ValidationError(f"{place}: expected a list")
     for index, tool in enumerate(tools):
@@ -182,7 +174,6 @@ def _flat(origin: Origin) -> str:
 
 
 def _of_custom(tool: Mapping[str, Any]) -> Json:
-    """Returns the fields of a function that takes the custom tool's input as one text."""
     form, description = tool.get("format"), tool.get("description")
     texts = [description] if isinstance(description, str) else []
     if isinstance(form, Mapping) and form.get("type") == "grammar":

@@ -1,5 +1,3 @@
-"""Writes the list of models' capabilities that ships with the product, from the two catalogs."""
-
 from __future__ import annotations
 
 from integrations.capabilities.shipped import CAPABILITIES, build

@@ -1,5 +1,3 @@
-"""Writes the price list that ships with the product from the two catalogs."""
-
 from __future__ import annotations
 
 from integrations.management.catalogs import CatalogCommand

@@ -1,5 +1,3 @@
-"""Loads the shipped price list into the database; safe to repeat."""
-
 from __future__ import annotations
 
 from typing import Any

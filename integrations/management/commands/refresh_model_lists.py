@@ -1,5 +1,3 @@
-"""Reads the providers' lists of models now."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,10 +1,9 @@
-"""`manage.py sandbox`: serves the sandbox provider until SIGTERM or SIGINT."""
-
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,22 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            asyncio.run(_serve(options["host"], options["port"], options["port_file"]))
+            listening = listen(options["host"], options["port"])
         except OSError as error:
             raise CommandError(f"The sandbox cannot listen: {error.strerror or error}") from error
+        asyncio.run(_serve(listening, options["port_file"]))
 
 
-async def _serve(host: str, port: int, port_file: Path | None) -> None:
+def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
+    return socket.create_server((host, port), backlog=1024)
+
+
+def serve(descriptor: int) -> None:
+    """Serves on an inherited socket, where clients may wait already."""
+    asyncio.run(_serve(socket.socket(fileno=descriptor), None))
+
+
+async def _serve(listening: socket.socket, port_file: Path | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -38,16 +47,16 @@ async def _serve(host: str, port: int, port_file: Path | None) -> None:
     runner = web.AppRunner(Sandbox().application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, backlog=1024).start()
+        await web.SockSite(runner, listening).start()
         if port_file is not None:
-            _announce(port_file, int(runner.addresses[0][1]))
+            _announce(port_file, int(listening.getsockname()[1]))
         await stop.wait()
     finally:
         await runner.cleanup()
 
 
 def _announce(port_file: Path, port: int) -> None:
-    """Writes the port's number to the file by renaming, so that readers see either the whole number or no file."""
+    """Renames the file into place, so that readers see either the whole number or no file."""
     draft = port_file.with_name(f".{port_file.name}.{os.getpid()}")
     draft.write_text(f"{port}\n", encoding="utf-8")
     draft.replace(port_file)

@@ -1,5 +1,3 @@
-"""Updates the prices from the two catalogs."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,9 @@
-"""The adapter of Anthropic's Messages API."""
+"""The adapters of Anthropic's Messages API: at the vendor, and in Microsoft Foundry at an Azure resource, with the
+names of its deployments (https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from integrations.providers.anthropic.answer_stream import AnswerToolStream
@@ -23,6 +25,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.errors import incomplete
 
 # The later version 2026-10-21 forbids the sampling parameters, which older models still have.
 VERSION = "2023-06-01"
@@ -85,3 +88,44 @@ class AnthropicAdapter(DialectAdapter):
 ADAPTER = AnthropicAdapter()
 # The adapter of Vertex AI uses this one for the dialect and brings its own addresses and secrets.
 ON_VERTEX = AnthropicAdapter(replace(TRAITS, provider="google_vertex"), VERTEX_AI)
+
+
+_FOUNDRY = Traits(
+    provider="azure_anthropic",
+    title="Anthropic on Azure",
+    base_url="",
+    owned_by="anthropic",
+    default_model="claude-sonnet-5",
+    options=("deployment",),
+    forward_headers=("anthropic-beta",),
+    needs_max_output=True,
+    claude_blocks=("",),
+)
+# A token of Microsoft Entra is a JWT, and no key of Azure begins like one.
+_ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")
+
+
+class FoundryAdapter(AnthropicAdapter):
+    def __init__(self) -> None:
+        super().__init__(_FOUNDRY)
+
+    def _endpoint(self, credentials: Credentials) -> Endpoint:
+        """Returns the endpoint of a resource, whose address may have a path:
+        `https://NAME.services.ai.azure.com/anthropic`. Raises ProviderError(CREDENTIALS) without an address."""
+        base_url = credentials.base_url.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
+        if not base_url:
+            raise incomplete(f"the {self.provider} integration has no base_url", self.provider)
+        if not base_url.endswith("/anthropic"):
+            base_url += "/anthropic"
+        headers = {"content-type": "application/json", "user-agent": USER_AGENT, "anthropic-version": VERSION}
+        return Endpoint(f"{base_url}/v1/messages", headers | _authorization(credentials.secret))
+
+
+def _authorization(secret: str) -> dict[str, str]:
+    """Returns the headers that carry the secret. The vendor's own client sends a key in both of these headers."""
+    if _ENTRA_TOKEN.fullmatch(secret):
+        return {"authorization": f"Bearer {secret}"}
+    return {"x-api-key": secret, "api-key": secret}
+
+
+FOUNDRY = FoundryAdapter()

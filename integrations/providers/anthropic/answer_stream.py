@@ -1,6 +1,6 @@
-"""A streamed answer that comes as the input of a tool (see `answer_tool.py`): the input streams as the answer's text.
-Other text of the model waits for the end of the stream, and is sent only when the tool was not called (a refusal, an
-answer cut off)."""
+"""A streamed answer that arrives as the input of a tool (see `answer_tool.py`): the input streams as the answer's text.
+The model's other text is held until the end, and sent only if the tool was not called (a refusal, an answer cut off).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from integrations.providers.errors import ProviderError
 
 
 class AnswerToolStream(AnthropicStream):
-    __slots__ = ("_answer", "_begun", "_waiting")
-
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(model=model, provider=provider, redact=redact)
         self._answer: int | None = None  # `_answer` is the index of the block with the answer.

@@ -1,7 +1,6 @@
-"""Answers that follow a JSON schema for models without that feature: a tool whose input is the answer, and that the
-model has to call. Models from 4.5 on (Opus: 4.1) have the feature:
-https://platform.claude.com/docs/en/build-with-claude/structured-outputs. The client receives the input as content and
-never sees the call."""
+"""Schema-following answers for models without that feature (Opus before 4.1, others before 4.5): the model must call a
+tool whose input is the answer. The client receives the input as content and never sees the call.
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs"""
 
 from __future__ import annotations
 
@@ -24,10 +23,11 @@ Json = dict[str, Any]
 def with_answer_tool(
     mapped: Mapped, rules: Rules, answer_format: ResponseFormat | None, tools: list[Json], choice: Json | None
 ) -> tuple[list[Json], Json | None]:
-    """Returns `tools` and the tool choice, with the tool for the answer added where the schema needs one. When the
-    client has tools of its own, the model calls one of them or answers; when it must call one of them, no answer
-    follows the schema. Raises UnsupportedParameterError for a schema of something other than an object, since the input
-    of a tool always is an object."""
+    """Adds the answer tool, if the schema needs one, to the tools and the tool choice.
+
+    If the client has tools of its own, the model calls one of them or answers; if it must call one, no answer follows
+    the schema. Raises UnsupportedParameterError unless the schema is of an object: a tool's input always is one.
+    """
     if answer_format is None or answer_format.kind != "json_schema" or rules.schema:
         return tools, choice
     if choice is not None and choice["type"] in _FORCING:
@@ -42,7 +42,6 @@ def with_answer_tool(
 
 
 def answers_by_tool(request: ChatRequest) -> bool:
-    """Returns True when the request was sent with the tool for the answer."""
     answer_format = request.fields.get("response_format")
     is_schema = isinstance(answer_format, Mapping) and answer_format.get("type") == "json_schema"
     return is_schema and not rules_of(request.model).schema

@@ -1,5 +1,4 @@
-"""Message batches (https://platform.claude.com/docs/en/build-with-claude/batch-processing): their addresses, and the
-lines of their results."""
+"""https://platform.claude.com/docs/en/build-with-claude/batch-processing"""
 
 from __future__ import annotations
 
@@ -48,13 +47,12 @@ _decode_message = msgspec.json.Decoder(Message).decode
 
 
 def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
-    """Returns the address of `path` ("messages/batches") and the headers of a request to it."""
     found = ADAPTER.endpoint(credentials)
     return Endpoint(f"{found.url.removesuffix('messages')}{path}", found.headers)
 
 
 def read_result(line: bytes) -> BatchResult:
-    """Returns what a line of the results says. Raises ValueError for a line of another form."""
+    """Raises ValueError if the line has another form."""
     try:
         found = _decode_line(line)
         result = found.result
@@ -75,7 +73,6 @@ def read_result(line: bytes) -> BatchResult:
 
 
 def _failed(custom_id: str, result: _Result) -> BatchResult:
-    """Returns a request that `errored`, or that the vendor never ran: it was `canceled`, or has `expired`."""
     error = result.error.get("error", result.error) if isinstance(result.error, dict) else None
     kind = error.get("type") if isinstance(error, dict) else None
     return BatchResult(

@@ -1,12 +1,10 @@
-"""Translates the stop reasons of Claude's answers to the wire format, and errors that arrive with status 200."""
-
 from __future__ import annotations
 
 from typing import Any
 
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import scrub
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import ProviderError, unusable
 
 # An answer with a stop reason of this mapping may be empty:
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons.
@@ -37,38 +35,31 @@ _UNKNOWN_STATUS = 500
 
 
 def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: bool, provider: str) -> str:
-    """Returns the finish reason in the wire format's words. An answer with calls ends with `tool_calls` under every
-    stop reason, unless it was cut off. `pause_turn` (a long turn of the vendor's own tools), `compaction` and unknown
-    reasons count as an ordinary end; `own_fields` names them. Raises ProviderError(UNUSABLE) for an empty answer whose
-    reason requires content."""
+    """Translates the stop reason.
+
+    An answer with calls ends with `tool_calls`, unless it was cut off. `pause_turn` (a long turn of the vendor's own
+    tools), `compaction` and unknown reasons count as a normal end; `own_fields` names them. Raises
+    ProviderError(UNUSABLE) for an empty answer whose reason requires content.
+    """
     reason = _FINISH_REASONS.get(stop_reason or "")
     if reason is None and not has_content:
         message = scrub(f"the answer holds nothing, its stop reason is {stop_reason!r}")
-        raise ProviderError(
-            message, kind=FailureKind.UNUSABLE, provider=provider, status=200, is_failed_generation=True
-        )
+        raise unusable(message, provider, is_failed_generation=True)
     return "tool_calls" if called_tools and reason in (None, "stop") else reason or "stop"
 
 
 def own_fields(stop_reason: str | None, **given: Any) -> dict[str, Any]:
-    """Returns the fields of `provider_specific_fields` that describe the answer's end."""
     fields = {name: value for name, value in given.items() if value}
     return fields if stop_reason is None or stop_reason in _STANDARD_REASONS else {"stop_reason": stop_reason, **fields}
 
 
 def refusal_text(stop_details: Any) -> str:
-    """Returns the model's reason for refusing; empty when the vendor gives none."""
     explanation = stop_details.get("explanation") if isinstance(stop_details, dict) else None
     return explanation if isinstance(explanation, str) else ""
 
 
 def reported_failure(error: Any, *, provider: str) -> ProviderError:
-    """Returns the failure that the error object stands for. `error` has `type` and `message`; the type replaces the
-    status, which is 200."""
+    """The failure an error object stands for; its `type` replaces the status, which is 200."""
     kind = error.get("type") if isinstance(error, dict) else None
     status = _STATUSES.get(kind, _UNKNOWN_STATUS) if isinstance(kind, str) else _UNKNOWN_STATUS
     return failure_in_body({"error": error}, provider=provider, status=status)
-
-
-def unusable(message: str, *, provider: str) -> ProviderError:
-    return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=provider, status=200)

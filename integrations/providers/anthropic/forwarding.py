@@ -1,28 +1,19 @@
-"""Forwards requests of the Messages API to Claude as they came, and reads usage, end and failure from the answers."""
-
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import msgspec
 
-from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter
+from integrations.providers.anthropic.adapter import TRAITS, AnthropicAdapter, FoundryAdapter
 from integrations.providers.anthropic.cache_markers import marked
-from integrations.providers.anthropic.finish import finish_reason, reported_failure, unusable
-from integrations.providers.anthropic.foundry import FoundryAdapter
-from integrations.providers.anthropic.iterations import Turn
-from integrations.providers.anthropic.response import parse_response
+from integrations.providers.anthropic.finish import finish_reason, reported_failure
+from integrations.providers.anthropic.response import parse_response, read_message
 from integrations.providers.anthropic.shapes import (
     Block,
-    Counts,
     Event,
     Message,
-    at_the_end,
-    merged,
     usage_in,
     usage_of,
 )
-from integrations.providers.anthropic.stream import AnthropicStream
+from integrations.providers.anthropic.stream import AnthropicStream, MessagesEvents
 from integrations.providers.base import (
     ChatRequest,
     Credentials,
@@ -31,21 +22,18 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import framed, frames, with_model
-from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.search import find
-from integrations.providers.common.sse import EventParser, ServerSentEvent
-from integrations.providers.common.stream import DialectStream, Parser
-from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import ProviderError
+from integrations.providers.common.sse import ServerSentEvent
+from integrations.providers.errors import ProviderError, unusable
 from integrations.providers.given import Given, Kept, given, given_in_object
+from integrations.providers.usage import Usage
 
-_decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
 _decode_usual = msgspec.json.Decoder(Message).decode
 # The stop reasons of answers without calls of tools.
 _USUAL_ENDS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
-_decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _decode_conforming = msgspec.json.Decoder(Event).decode
 _DELTA_BEGINS = b"event: content_block_delta\ndata: "
 # A request with this field, also without an id, lets the next one name its answer.
@@ -53,10 +41,10 @@ _COMPARES = b'"diagnostics"'
 _NO_REQUEST = ChatRequest("", False, b"{}", {})
 
 
-class MessagesForwarder(Forwarder):
+class MessagesForwarder(Forwarder[DialectAdapter]):
     """A native adapter (`integrations.providers.native`) of the Messages API; each host of Claude adds its requests.
 
-    `anthropic-beta` is no header of the protocol here: the integration passes it on, beside its own beta features.
+    `anthropic-beta` is not a header of this protocol: the integration passes it on, beside its own beta features.
     """
 
     forward_headers: tuple[str, ...] = ("anthropic-version",)
@@ -96,8 +84,6 @@ def _conforming(body: bytes) -> ParsedResponse | None:
 
 
 class VendorForwarder(MessagesForwarder):
-    """Forwards to hosts that follow the vendor, at the address and with the headers of their own adapters."""
-
     def __init__(self, adapter: AnthropicAdapter) -> None:
         super().__init__(adapter)
         self._endpoint = adapter.endpoint
@@ -113,16 +99,9 @@ class VendorForwarder(MessagesForwarder):
 
 
 def _parsed(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    try:
-        message = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise unusable("the answer is not a message", provider=provider) from error
-    if message.error is not None or message.type == "error":
-        raise reported_failure(message.error, provider=provider)
-    if message.content is None:
-        raise unusable("the answer holds no content", provider=provider)
+    message = read_message(body, provider=provider)
     usage = usage_in(message, request.model)
-    finish = _finish(message.stop_reason, message.content, provider=provider)
+    finish = _finish(message.stop_reason, message.content or [], provider=provider)
     found = _given_in(message, may_compare=find(request.body, _COMPARES) >= 0)
     return ParsedResponse(body, message.model or request.model, finish, usage, given=found)
 
@@ -132,29 +111,13 @@ def _given_in(message: Message, *, may_compare: bool) -> tuple[Given, ...]:
     return found + given(Kept.RESPONSE, message.id) if may_compare else found
 
 
-class MessagesRelay(DialectStream[ServerSentEvent]):
+class MessagesRelay(MessagesEvents):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
 
     has_plain = True
-
-    __slots__ = ("_blocks", "_counts", "_is_counted", "_stop_reason", "_tools", "_turn", "may_compare")
-
-    def __init__(
-        self,
-        *,
-        model: str,
-        provider: str,
-        redact: Callable[[ProviderError], None],
-        parser: Parser[ServerSentEvent] | None = None,
-    ) -> None:
-        super().__init__(parser or EventParser(), model=model, provider=provider, redact=redact)
-        self._counts: Counts | None = None
-        self._is_counted = False  # `_is_counted` is True when an event behind the output has counted it.
-        self._stop_reason: str | None = None
-        self._blocks = 0
-        self._turn = Turn(model)
-        self._tools = False
-        self.may_compare = False
+    may_compare = False
+    _blocks = 0
+    _tools = False
 
     def _plain_text(self, data: bytes) -> str:
         event = self._parser.single(data, _DELTA_BEGINS)
@@ -169,12 +132,7 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
         return (read.delta.text or "") if read.type == "content_block_delta" and read.delta is not None else ""
 
     def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
-        try:
-            read = _decode_event(event.data)
-            if not event.data.isascii():
-                event.data.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._unusable("an event of the stream is not one of the Messages API") from error
+        read = self._decoded(event)
         self._seen = True
         if read.type == "error" or event.event == "error" or (not read.type and read.error is not None):
             raise reported_failure(read.error, provider=self.provider)
@@ -201,30 +159,14 @@ class MessagesRelay(DialectStream[ServerSentEvent]):
                 if read.content_block.type == "fallback":
                     self._turn.note(read.content_block.trigger)
             case "message_delta":
+                self._note_delta(read)
                 if read.delta is not None:
-                    self._stop_reason = read.delta.stop_reason or self._stop_reason
                     self.given += given_in_object(Kept.CONTAINER, read.delta.container)
-                    if read.delta.stop_reason == "refusal":
-                        self._turn.note(read.delta.stop_details)
-                self._count(read.usage)
-                self._is_counted = self._is_counted or bool(read.usage and read.usage.output_tokens)
             case "message_stop":
-                self._done = True
-                self.usage = at_the_end(self.usage, is_counted=self._is_counted)
-
-    def _count(self, counts: Counts | None) -> None:
-        self._counts = merged(self._counts, counts)
-        if self._counts is not None:
-            self.usage = usage_of(self._counts, self._turn)
+                self._stop()
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._done:
-            raise self._unusable("the stream ended before its end was announced")
-        self.finish_reason = finish_reason(
-            self._stop_reason, called_tools=self._tools, has_content=self._blocks > 0, provider=self.provider
-        )
+        self._finish(called_tools=self._tools, has_content=self._blocks > 0)
 
 
 def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> str:
@@ -238,3 +180,39 @@ def _finish(stop_reason: str | None, blocks: list[Block], *, provider: str) -> s
 
 HOSTS = (AnthropicAdapter(TRAITS), FoundryAdapter())
 FORWARDERS = {adapter.provider: VendorForwarder(adapter) for adapter in HOSTS}
+
+
+class _Count(msgspec.Struct):
+    input_tokens: int
+
+
+_decode_count = msgspec.json.Decoder(_Count).decode
+
+
+class CountForwarder(VendorForwarder):
+    """A native adapter (`providers/native.py`) of the count of tokens. Its answers are no chat completions."""
+
+    # A request to count has no place for parameters of an answer.
+    parameters = frozenset()
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        built = super().build_request(request, credentials)
+        return msgspec.structs.replace(built, url=f"{built.url}/count_tokens")
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_count(request, body, provider=self.provider)
+
+    def as_chat(self, answer: bytes, *, stream: bool) -> bytes:
+        return answer
+
+
+def parse_count(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Returns the answer, which is passed on as it came. Raises ProviderError(UNUSABLE) when it holds no count."""
+    try:
+        _decode_count(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable("the answer is not a count of tokens", provider) from error
+    return ParsedResponse(body, request.model, "", Usage())
+
+
+COUNTERS = {adapter.provider: CountForwarder(adapter) for adapter in HOSTS}

@@ -1,4 +1,4 @@
-"""Restores an earlier answer of Claude from the vendor's own blocks that the client sends back (see `blocks.py`)."""
+"""Restores an earlier answer of Claude from the vendor's blocks that the client sends back (see `blocks.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from integrations.providers.common.conversation import Attachment, Block, Native, Text, ToolCall
+from integrations.providers.common.conversation import Block, Native, Text, ToolCall, stored_content
 
 _THOUGHTS = ("thinking", "redacted_thinking")
 # A call has to come back with two fields: the code that made it and the toolset that it belongs to.
@@ -19,8 +19,8 @@ def rebuild(message: Json, blocks: list[Block]) -> list[Block]:
     """Returns `blocks` in the vendor's order with its own blocks between them. They are returned unchanged when the
     message has no blocks of this vendor, or when the client has changed the message's text, which then takes
     precedence."""
-    content = _content(message.get("provider_specific_fields"))
-    if content is None or any(isinstance(block, Attachment) for block in blocks):
+    content = stored_content(message, blocks, _is_block)
+    if content is None:
         return blocks
     calls = [block for block in blocks if isinstance(block, ToolCall)]
     texts = "".join(block.text for block in blocks if isinstance(block, Text))
@@ -37,13 +37,6 @@ def rebuild(message: Json, blocks: list[Block]) -> list[Block]:
     return rebuilt or blocks
 
 
-def _content(fields: Any) -> Sequence[Json] | None:
-    """Returns the stored blocks; None when the field holds no list of this vendor's blocks, for example another
-    vendor's."""
-    content = fields.get("content") if isinstance(fields, Mapping) else None
-    return content if isinstance(content, list) and all(map(_is_block, content)) else None
-
-
 def _is_block(part: Any) -> bool:
     if not isinstance(part, Mapping):
         return False
@@ -52,8 +45,7 @@ def _is_block(part: Any) -> bool:
 
 
 def _without_last_thoughts(content: Sequence[Json]) -> Sequence[Json]:
-    """Returns the content without thoughts at its end, which the vendor refuses there; an answer that was cut off may
-    end with one."""
+    """Drops thoughts at the end, which the vendor refuses; an answer that was cut off may end with one."""
     end = len(content)
     while end and (content[end - 1]["type"] in _THOUGHTS or not _is_accepted(content[end - 1])):
         end -= 1
@@ -61,7 +53,7 @@ def _without_last_thoughts(content: Sequence[Json]) -> Sequence[Json]:
 
 
 def _is_accepted(part: Json) -> bool:
-    """Returns False for a part that the vendor refuses: a blank text, or a thought without a signature."""
+    """The vendor refuses a blank text and a thought without a signature."""
     match part["type"]:
         case "text":
             return bool(part["text"].strip())
@@ -77,5 +69,4 @@ def _called(call: ToolCall, part: Json) -> ToolCall:
 
 
 def _native(part: Json) -> Native:
-    """Returns the block as it is sent again, without its number in the stream (see `Chunks.specific`)."""
     return Native("document", "", part={name: value for name, value in part.items() if name != "index"})

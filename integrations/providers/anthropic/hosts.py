@@ -1,5 +1,3 @@
-"""The hosts that serve Claude besides the vendor, and the differences of requests to them from the vendor's own."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,9 +9,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of Claude. `version` stands in the body instead of a header, and the model in the address instead of the
-    body; it is empty for a host that follows the vendor. `fetches` means that the host fetches images and documents by
-    address. `betas` maps the beginning of a tool's type to the beta feature that announces it."""
+    """A host of Claude. `version` goes into the body instead of a header, and the model into the address instead of the
+    body; it is empty for a host that follows the vendor. `fetches`: the host fetches images and documents by address.
+    `betas` maps the prefix of a tool's type to its beta feature."""
 
     version: str = ""
     fetches: bool = True
@@ -25,7 +23,6 @@ class Host:
         return {"anthropic_version": self.version, **{name: value for name, value in body.items() if name != "model"}}
 
     def betas_of(self, body: Json) -> list[str]:
-        """Returns the beta features that the body needs at this host only."""
         kinds = [str(tool.get("type")) for tool in body.get("tools") or ()] if self.betas else ()
         return [beta for start, beta in self.betas.items() if any(kind.startswith(start) for kind in kinds)]
 

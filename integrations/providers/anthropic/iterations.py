@@ -1,5 +1,5 @@
-"""What an answer is billed for beside the counts of its usage: every inference that the vendor ran for it, listed in
-`usage.iterations` (compactions, advisors, fallbacks to another model, turns of its own tools)."""
+"""What an answer is billed for beyond its usage: every inference in `usage.iterations` (compactions, advisors,
+fallbacks to another model, turns of the vendor's tools)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ _BILLED_REFUSALS = frozenset({"bio", "frontier_llm", "reasoning_extraction"})
 
 
 class CacheCreation(msgspec.Struct, gc=False):
-    """The parts of `cache_creation_input_tokens`, by the time for which the cache keeps them."""
-
     ephemeral_1h_input_tokens: int | None = None
 
 
 class Iteration(msgspec.Struct, gc=False):
-    """One inference. `model` is None for the model of the answer."""
+    """One inference. `model` is None for the answer's model."""
 
     type: str = ""
     model: str | None = None
@@ -37,15 +35,14 @@ class Iteration(msgspec.Struct, gc=False):
 
 
 class Turn(msgspec.Struct):
-    """What an answer says of the models that ran for it: the one that was asked, and the reason of each that declined,
-    in order, None for a reason without a category."""
+    """The models that ran for an answer: the one asked, and each refusal's reason in order (None without a
+    category).
+    """
 
     asked: str = ""
     declined: list[str | None] = []
 
     def note(self, trigger: Any) -> None:
-        """Adds what caused a model to hand over: the `trigger` of a block `fallback`, or the `stop_details` of the last
-        refusal."""
         category = trigger.get("category") if isinstance(trigger, dict) else None
         self.declined.append(category if isinstance(category, str) else None)
 
@@ -54,7 +51,7 @@ _decode = msgspec.json.Decoder(list[Iteration], strict=False).decode
 
 
 def parts_of(sent: msgspec.Raw, usage: Usage, turn: Turn) -> tuple[Usage, ...]:
-    """Returns the billed inferences of an answer with this usage; none where the usage counts all of them."""
+    """The billed inferences of an answer; empty if `usage` counts all of them."""
     try:
         entries = _decode(sent)
     except msgspec.DecodeError:
@@ -70,7 +67,7 @@ def parts_of(sent: msgspec.Raw, usage: Usage, turn: Turn) -> tuple[Usage, ...]:
 
 
 def _billed(entries: list[Iteration], turn: Turn) -> list[Iteration]:
-    """Returns the entries without the attempts that declined for nothing. The models ran one after the other."""
+    """The entries without the attempts that declined free of charge. The models ran one after the other."""
     kept: list[Iteration] = []
     groups = [list(group) for _, group in groupby(entries, key=lambda entry: (entry.model, entry.type != "message"))]
     served = groups[-1][-1].model if entries[-1].type == "fallback_message" else None

@@ -1,5 +1,4 @@
-"""Converts images and documents to content blocks: by address where the vendor fetches them itself, else as base64 or
-text. https://docs.anthropic.com/en/docs/build-with-claude/vision, …/pdf-support"""
+"""https://docs.anthropic.com/en/docs/build-with-claude/vision, …/pdf-support"""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 from integrations.providers.anthropic.native import is_native
 from integrations.providers.base import ChatRequest, Media
-from integrations.providers.common.conversation import Attachment, Native, data_url, read_conversation
+from integrations.providers.common.conversation import Attachment, Native, data_url, read_conversation, sniffed
 from integrations.providers.errors import UnsupportedParameterError
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -25,8 +24,8 @@ _HEAD_CHARACTERS = 64
 
 
 def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> tuple[str, ...]:
-    """Returns the addresses that the vendor does not fetch itself: addresses without TLS and text files; all addresses
-    at a host that fetches nothing."""
+    """The addresses that the vendor does not fetch: those without TLS and text files, or all at a host that fetches
+    nothing."""
     if not any(map(_names_an_address, request.fields["messages"])):
         return ()
     try:
@@ -43,8 +42,7 @@ def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> t
 
 
 def attachment_block(attachment: Attachment, media: Mapping[str, Media]) -> dict[str, Any]:
-    """Returns the content block of an attachment. Raises UnsupportedParameterError for kinds that Claude cannot read:
-    sound, film, office files."""
+    """Raises UnsupportedParameterError for kinds that Claude cannot read: audio, video, office files."""
     if attachment.kind in ("audio", "video"):
         raise UnsupportedParameterError("messages", f"anthropic takes no {attachment.kind}")
     if attachment.is_inline:
@@ -73,7 +71,7 @@ def _inline(attachment: Attachment) -> dict[str, Any]:
     declared, _, options = head.partition(";")
     if not comma or "%" in body or not options.lower().endswith("base64"):
         return _from_bytes(attachment, *data_url(attachment.url))
-    media_type = _sniffed(_head_of(body)) or _plain(declared)
+    media_type = sniffed(_head_of(body)) or _plain(declared)
     if media_type not in _IMAGES and media_type != _PDF:
         return _from_bytes(attachment, *data_url(attachment.url))
     # The base64 is passed on unchanged, so that megabytes need not be decoded and encoded again.
@@ -81,7 +79,7 @@ def _inline(attachment: Attachment) -> dict[str, Any]:
 
 
 def _from_bytes(attachment: Attachment, declared: str, data: bytes) -> dict[str, Any]:
-    media_type = _sniffed(data[:_HEAD_CHARACTERS]) or _plain(declared)
+    media_type = sniffed(data[:_HEAD_CHARACTERS]) or _plain(declared)
     if media_type in _IMAGES or media_type == _PDF:
         return _base64_block(attachment, media_type, base64.b64encode(data).decode())
     text = _text(media_type, data) if attachment.kind == "document" else None
@@ -105,7 +103,6 @@ def _document(source: Mapping[str, Any], title: str) -> dict[str, Any]:
 
 
 def _text(media_type: str, data: bytes) -> str | None:
-    """Returns the document's text, None when the bytes are no text."""
     if not (media_type.startswith("text/") or media_type in _TEXTS or media_type == "application/octet-stream"):
         return None
     if b"\0" in data:
@@ -126,17 +123,3 @@ def _head_of(body: str) -> bytes:
         return base64.b64decode(body[:_HEAD_CHARACTERS] + "==", validate=False)
     except (binascii.Error, ValueError):
         return b""
-
-
-def _sniffed(head: bytes) -> str:
-    """Returns the media type by the file's signature, which the vendor compares with the declared type; empty for an
-    unknown signature."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return _PDF if head.startswith(b"%PDF-") else ""

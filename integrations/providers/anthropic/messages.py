@@ -1,5 +1,3 @@
-"""Converts the conversation to `system` and `messages` of the Messages API."""
-
 from __future__ import annotations
 
 import re
@@ -11,8 +9,8 @@ from integrations.providers.anthropic.history import CALL_FIELDS, rebuild
 from integrations.providers.anthropic.media import attachment_block
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
-from integrations.providers.anthropic.response import FORMAT
 from integrations.providers.base import ChatRequest, Media
+from integrations.providers.common.claude import CLAUDE
 from integrations.providers.common.conversation import (
     Attachment,
     Block,
@@ -23,6 +21,7 @@ from integrations.providers.common.conversation import (
     ToolCall,
     ToolResult,
     Turn,
+    in_place,
     read_conversation,
     with_distinct_ids,
 )
@@ -32,9 +31,6 @@ from integrations.providers.common.parameters import Mapped
 # The ids of Claude's tool calls have letters, digits, `_` and `-` (https://docs.anthropic.com/en/api/messages); other
 # vendors' ids may contain dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-# In results of tools and functions `name` is the tool's name, which the call already gives.
-_RESULT_ROLES = ("tool", "function")
-_DEFAULT_DETAIL = ("", "auto")
 # The vendor's beta accepts `clear_at` and `output_config` on a message of role system. They are left out, since the
 # gateway may move the message.
 _INSTRUCTION_FIELDS = ("clear_at", "output_config")
@@ -45,8 +41,8 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Messages:
-    """The translated conversation. `files` means that a block names a file uploaded to the vendor; `system_as_user`
-    means that the request had instructions only."""
+    """The translated conversation. `files`: a block names a file uploaded to the vendor. `system_as_user`: the request
+    had instructions only."""
 
     system: str | list[Json]
     messages: list[Json]
@@ -54,7 +50,6 @@ class Messages:
     system_as_user: bool = False
 
     def continues_without_thinking(self) -> bool:
-        """Returns True when the model is in the middle of a tool loop whose call came without thinking of its own."""
         if len(self.messages) < 2 or not _holds(self.messages[-1], "tool_result"):
             return False
         call = self.messages[-2]
@@ -62,18 +57,26 @@ class Messages:
 
 
 def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Messages:
-    """Returns the translated messages. `mapped` collects the parts that have no place there. Raises
-    UnsupportedParameterError for parts that Claude cannot take."""
+    """`mapped` collects the parts without a place there. Raises UnsupportedParameterError for parts Claude cannot
+    take.
+    """
     plain = _plain(request.fields["messages"])
     if plain is not None:
         return plain
     # On a fallback from another vendor an id in OpenAI's form names a file that the other vendor holds.
     native = is_block if request.crosses_vendor else is_native
     read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
-    placed = behind_user(read) if rules.instructions_in_place else as_user(read)
+    placed = read if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # The API refuses repeated ids: "`tool_use` ids must be unique".
     _warn_about_dropped(mapped, conversation)
-    turns = _role_blocks(conversation, request.media)
+    # A turn without any remaining block does not separate its neighbours.
+    written = [(turn.role, _blocks(turn, request.media)) for turn in conversation.turns]
+    turns = behind_user(written, _marked_instruction)
+    for role, blocks in turns:
+        if role == "user":
+            # Results of tools have to come first:
+            # https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+            blocks.sort(key=lambda block: block["type"] != "tool_result")
     files = any(uses_files(block) for _, blocks in turns for block in blocks)
     messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in turns]
     _strip_prefill(messages)
@@ -84,51 +87,22 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     return Messages(_short(system), messages, files)
 
 
-def _role_blocks(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[str, list[Json]]]:
-    """Returns roles with blocks. A turn without any remaining block does not separate its neighbours. An instruction
-    between two turns of the user goes behind the second one, and an instruction behind an answer becomes the user's."""
-    turns: list[tuple[str, list[Json]]] = []
-    waiting: list[Json] = []
-    for turn in conversation.turns:
-        blocks = _blocks(turn, media)
-        if turn.role == "system":
-            waiting += blocks
-            continue
-        if blocks and turn.role == "assistant":
-            _instruct(turns, waiting)
-            waiting = []
-        _append(turns, turn.role, blocks)
-    _instruct(turns, waiting)
-    return turns
-
-
-def _append(turns: list[tuple[str, list[Json]]], role: str, blocks: list[Json]) -> None:
-    if turns and turns[-1][0] == role:
-        turns[-1][1].extend(blocks)
-    elif blocks:
-        turns.append((role, blocks))
-
-
-def _instruct(turns: list[tuple[str, list[Json]]], instructions: list[Json]) -> None:
-    if turns and turns[-1][0] == "user":
-        _append(turns, "system", instructions)
-    else:
-        _append(turns, "user", [{**block, "text": marked(block["text"])} for block in instructions])
+def _marked_instruction(block: Json) -> Json:
+    return {**block, "text": marked(block["text"])}
 
 
 def _warn_about_dropped(mapped: Mapped, conversation: Conversation) -> None:
-    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in mapped.fields["messages"]):
-        mapped.drop("messages.name")
+    mapped.drop_names()
     for name in _INSTRUCTION_FIELDS:
         if any(message.get(name) is not None for message in mapped.fields["messages"]):
             mapped.drop(f"messages.{name}", "instructions are sent without it")
-    if any(attachment.detail not in _DEFAULT_DETAIL for attachment in conversation.attachments()):
+    if conversation.details():
         mapped.drop("messages.image_url.detail")
 
 
 def _plain(messages: Sequence[Mapping[str, Any]]) -> Messages | None:
-    """Returns the messages of the most common form of conversation: at most one system text, then texts in alternating
-    turns, the user's last. None for any other form."""
+    """A fast path for the most common form: one system text at most, then alternating texts, the user's last; else
+    None."""
     system, turns, last = "", [], ""
     for message in messages:
         role, content = message["role"], message.get("content")
@@ -147,17 +121,11 @@ def _plain(messages: Sequence[Mapping[str, Any]]) -> Messages | None:
 def _blocks(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
     if turn.role == "assistant" and any(isinstance(part, Reasoning) for part in turn.blocks):
         return _with_thoughts(turn, media)
-    blocks = [block for part in turn.blocks if (block := _block(part, media)) is not None]
-    if turn.role == "user" and any(block["type"] == "tool_result" for block in blocks):
-        # Results of tools have to come first:
-        # https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
-        blocks.sort(key=lambda block: block["type"] != "tool_result")
-    return blocks
+    return [block for part in turn.blocks if (block := _block(part, media)) is not None]
 
 
 def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
-    """Returns the turn's blocks with thinking blocks at their original places (see `response.reasoning_detail`),
-    message by message."""
+    """Puts thinking blocks at their original places, message by message (see `response.reasoning_detail`)."""
     done: list[Json] = []
     thoughts: list[tuple[int, Json]] = []
     others: list[Json] = []
@@ -167,31 +135,16 @@ def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
             continue
         if isinstance(part, Reasoning):
             if others:  # Reasoning comes first in a message, so a new message begins here.
-                done += _in_place(thoughts, others)
+                done += in_place(thoughts, others)
                 thoughts, others = [], []
             thoughts.append((part.index or 0, block))
         else:
             others.append(block)
-    return done + _in_place(thoughts, others) if others else done
-
-
-def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json]:
-    """Returns the blocks merged by their places. No thought comes last, where the vendor refuses it; an answer that was
-    cut off may end with one."""
-    placed: list[Json] = []
-    waiting = list(reversed(others))
-    for index, thought in thoughts:
-        while len(placed) < index and waiting:
-            placed.append(waiting.pop())
-        if not waiting:
-            break
-        placed.append(thought)
-    return placed + waiting[::-1]
+    return done + in_place(thoughts, others) if others else done
 
 
 def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
-    """Returns the part as a content block; None for a part that cannot be sent: blank text, which the vendor refuses,
-    and reasoning of another vendor."""
+    """None for parts that cannot be sent: blank text, which the vendor refuses, and another vendor's reasoning."""
     match part:
         case Text():
             return _text(part) if part.text.strip() else None
@@ -229,9 +182,10 @@ def _result(result: ToolResult, media: Mapping[str, Media]) -> Json:
 
 
 def _thought(part: Reasoning) -> Json | None:
-    """Returns the thinking block, None for unsigned thinking, which the vendor refuses, and for another vendor's
-    signature, which it cannot check."""
-    if part.format != FORMAT:
+    """None for unsigned thinking, which the vendor refuses, and for another vendor's signature, which it cannot
+    check.
+    """
+    if part.format != CLAUDE:
         return None
     if part.data:
         return {"type": "redacted_thinking", "data": part.data}
@@ -245,7 +199,6 @@ def _marked(block: Json, cache_control: Mapping[str, Any] | None) -> Json:
 
 
 def _short(blocks: list[Json]) -> str | list[Json]:
-    """Returns a single plain text as a string, other blocks as a list."""
     if not blocks:
         return ""
     text = blocks[0].get("text")
@@ -253,8 +206,7 @@ def _short(blocks: list[Json]) -> str | list[Json]:
 
 
 def _strip_prefill(messages: list[Json]) -> None:
-    """Removes white space from the end of a last assistant message: the API refuses an answer's beginning that ends
-    with it."""
+    """The API refuses a prefilled answer that ends with white space."""
     if not messages or messages[-1]["role"] != "assistant":
         return
     content = messages[-1]["content"]

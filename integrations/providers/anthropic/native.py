@@ -1,6 +1,3 @@
-"""Requests in the Messages API's own terms, from clients that were written for it: content blocks, fields, beta
-features."""
-
 from __future__ import annotations
 
 import re
@@ -74,13 +71,13 @@ def is_block(part: Mapping[str, Any]) -> bool:
 
 
 def _is_cited(part: Mapping[str, Any]) -> bool:
-    """Returns True for a text of the vendor with its citations, for which OpenAI's texts have no field."""
+    """Whether a text has citations, for which OpenAI's texts have no field."""
     citations, text = part.get("citations"), part.get("text")
     return isinstance(citations, list) and bool(citations) and isinstance(text, str) and bool(text.strip())
 
 
 def _is_uploaded(part: Mapping[str, Any]) -> bool:
-    """Returns True for a file named by its id, which only the vendor that holds the file can use."""
+    """Whether a file is named by its id, which only the vendor that holds it can use."""
     file = part.get("file") if part.get("type") == "file" else None
     return isinstance(file, Mapping) and isinstance(file.get("file_id"), str) and not file.get("file_data")
 
@@ -102,7 +99,6 @@ def uses_files(block: Mapping[str, Any]) -> bool:
 
 
 def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
-    """Returns the beta features that the body has to announce."""
     if not files and body.keys().isdisjoint(_WITH_BETAS):
         return []
     found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]
@@ -122,7 +118,7 @@ def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
 
 
 def _compactions(management: Any) -> list[str]:
-    """Returns the beta features of the edits that compact, which have their date: compact_20260112."""
+    """The beta feature of a compacting edit has the edit's date: compact_20260112."""
     edits = management.get("edits") if isinstance(management, Mapping) else None
     types = [edit.get("type") for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list) else []
     dates = [match.groups() for kind in types if isinstance(kind, str) and (match := _COMPACT.fullmatch(kind))]

@@ -1,5 +1,3 @@
-"""Builds the body of a request to the Messages API and the warnings for parameters that have no place in it."""
-
 from __future__ import annotations
 
 import re
@@ -49,8 +47,8 @@ class BuiltBody:
 
 
 def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: str = "") -> BuiltBody:
-    """Returns the built request. `deployment` is the model's name at the host. Raises UnsupportedParameterError when
-    the answer would differ in kind from the requested one."""
+    """`deployment` is the model's name at the host. Raises UnsupportedParameterError if the answer would differ in kind
+    from the requested one."""
     # A plain dictionary is made because the request's own mapping is ten times slower for absent names.
     fields = dict(request.fields)
     mapped = Mapped(provider, fields, is_translated=request.is_translated)
@@ -77,7 +75,6 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
 
 
 def _translated(mapped: Mapped, rules: Rules, translated: Messages) -> tuple[int, Json]:
-    """Returns `max_tokens`, and every other field of the body except the messages."""
     _refuse_other_kinds(mapped)
     answer_format = response_format(mapped)
     tools, choice = with_answer_tool(mapped, rules, answer_format, *tools_and_choice(mapped, rules))
@@ -109,7 +106,6 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
 def _output_config(
     mapped: Mapped, rules: Rules, thinking: ThinkingSettings, answer_format: ResponseFormat | None, translated: Messages
 ) -> Json:
-    """Returns `output_config` with effort and schema; fields in the vendor's own names take precedence."""
     config: Json = {"effort": thinking.effort} if thinking.effort else {}
     native = mapped.take("output_config")
     older = mapped.take("output_format")  # The beta version named the field `output_format`.
@@ -142,7 +138,6 @@ def _stop(mapped: Mapped) -> list[str]:
 
 
 def _metadata(mapped: Mapped) -> Json:
-    """Returns the vendor's `metadata`, which holds the end user's id only."""
     metadata = mapped.take("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     others = [name for name in given if name != "user_id"]

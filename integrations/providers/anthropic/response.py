@@ -1,51 +1,61 @@
-"""Translates a whole answer of the Messages API to a chat completion."""
-
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from integrations.providers.anthropic.answer_tool import answers_by_tool, is_answer
 from integrations.providers.anthropic.blocks import has_own
-from integrations.providers.anthropic.citations import url_citations
 from integrations.providers.anthropic.finish import (
     finish_reason,
     own_fields,
     refusal_text,
     reported_failure,
-    unusable,
 )
 from integrations.providers.anthropic.shapes import Block, Message, usage_in
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.common.completion import ParsedChoice, reasoning_encrypted, reasoning_text, tool_call, whole
+from integrations.providers.common.claude import CLAUDE
+from integrations.providers.common.completion import (
+    ParsedChoice,
+    reasoning_encrypted,
+    reasoning_text,
+    tool_call,
+    url_citation,
+    whole,
+)
 from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
+from integrations.providers.errors import unusable
 
-FORMAT = "anthropic-claude-v1"
 _decode = despite_usage(lenient(msgspec.json.Decoder(Message).decode))
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
-def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
-    answer."""
+def read_message(body: bytes, *, provider: str, is_passed_on: bool = True) -> Message:
+    """Returns the message in an answer. Where the body itself is not passed on, all of its text has to be UTF-8, since
+    own blocks are. Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
     try:
         message = _decode(body)
-        if not body.isascii():
-            # The whole body is decoded because msgspec checks only the fields that it reads, and own blocks are passed
-            # on completely.
+        if not is_passed_on and not body.isascii():
             body.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise unusable("the answer is not a message", provider=provider) from error
+        raise unusable("the answer is not a message", provider) from error
     if message.error is not None or message.type == "error":
         raise reported_failure(message.error, provider=provider)
     if message.content is None:
-        raise unusable("the answer holds no content", provider=provider)
-    blocks = _as_text(message.content) if answers_by_tool(request) else message.content
+        raise unusable("the answer holds no content", provider)
+    return message
+
+
+def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Returns the parsed answer. Raises ProviderError as `read_message` does."""
+    message = read_message(body, provider=provider, is_passed_on=False)
+    content = message.content or []
+    blocks = _as_text(content) if answers_by_tool(request) else content
     answer = _answer(message, blocks, provider=provider)
-    if has_own(message.content):
+    if has_own(content):
         answer.specific["content"] = _decode_raw(body)["content"]
     return whole(
         [answer],
@@ -57,8 +67,6 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def _as_text(blocks: list[Block]) -> list[Block]:
-    """Returns the blocks of an answer that came as the input of a tool, as text and without the other texts; unchanged
-    blocks when the tool was not called."""
     answers = [Block("text", arguments_of(block)) for block in blocks if is_answer(block)]
     return (
         [*(block for block in blocks if block.type != "text" and not is_answer(block)), answers[0]]
@@ -109,18 +117,30 @@ def _answer(message: Message, blocks: list[Block], *, provider: str) -> ParsedCh
 
 
 def reasoning_detail(block: Block, index: int) -> dict[str, object]:
-    """Returns the entry of `reasoning_details` that a client has to send back unchanged. A thinking block may be signed
-    and empty, when its text was omitted. `index` is the block's place in the message as it will come back: behind as
-    many thinking blocks, calls and, if there was any, the text, which is one block then. A model may think between its
-    calls, and its blocks must not be moved
-    (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking)."""
+    """The entry of `reasoning_details` that a client must send back unchanged.
+
+    A thinking block may be signed but empty, if its text was omitted. `index` is the block's place in the returned
+    message: after as many thinking blocks, calls and (as one block) text. A model may think between its calls, and its
+    blocks must not be moved
+    (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
+    """
     if block.type == "redacted_thinking":
-        return reasoning_encrypted(str(block.data or ""), format=FORMAT, index=index)
-    return reasoning_text(block.thinking or "", format=FORMAT, signature=block.signature or "", index=index)
+        return reasoning_encrypted(str(block.data or ""), format=CLAUDE, index=index)
+    return reasoning_text(block.thinking or "", format=CLAUDE, signature=block.signature or "", index=index)
+
+
+def url_citations(citations: Any, start: int, end: int) -> list[Mapping[str, Any]]:
+    """The annotations of the text from `start` to `end` in the whole answer: each page once, however often it is cited.
+    Documents are left out: they have no address, and annotations name web pages only."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for citation in citations if isinstance(citations, list) else ():
+        url = (citation.get("url") or citation.get("source")) if isinstance(citation, Mapping) else None
+        if isinstance(url, str) and url.startswith(("https://", "http://")):
+            found.setdefault(url, url_citation(url, str(citation.get("title") or ""), start, end))
+    return list(found.values())
 
 
 def arguments_of(block: Block) -> str:
-    """Returns the input of the call as the JSON text that arrived."""
     text = bytes(block.input).decode()
     return text if text.startswith("{") else "{}"
 

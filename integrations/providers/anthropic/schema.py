@@ -1,7 +1,9 @@
 """Converts JSON schemas to the form that constrained answers and strict tools accept.
-https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations: objects are closed, and
-bounds of numbers, strings and lists are not supported. As in the vendor's SDKs, unsupported bounds are written into the
-description."""
+
+Objects must be closed, and bounds of numbers, strings and lists are not supported
+(https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations). As in the vendor's
+SDKs, unsupported bounds are written into the description.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,10 @@ Json = dict[str, Any]
 
 
 def accepted_schema(schema: Mapping[str, Any]) -> Json:
-    """Returns `schema` with open objects closed, `oneOf` replaced by `anyOf`, and bounds moved to descriptions. A
-    schema without these is returned unchanged; for an invalid one the vendor reports the error."""
+    """Closes open objects, replaces `oneOf` by `anyOf`, and moves bounds to descriptions.
+
+    A schema without these is returned unchanged; the vendor reports the error of an invalid one.
+    """
     made: Json = {}
     unknown: Json = {}
     for name, value in schema.items():

@@ -1,4 +1,4 @@
-"""The parts of answers and stream events that are read; the rest of each object is skipped while decoding."""
+"""The parts of answers and stream events that are read; decoding skips the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ServerToolUse(msgspec.Struct, gc=False):
 
 
 class Counts(msgspec.Struct, gc=False):
-    """The token counts of an answer. `input_tokens` leaves out tokens read from or written to the cache
+    """`input_tokens` leaves out tokens read from or written to the cache
     (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#tracking-cache-performance)."""
 
     input_tokens: int | None = None
@@ -39,8 +39,6 @@ class Counts(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct):
-    """A content block of any type: text, thinking, redacted_thinking, tool_use, or one of the vendor's own."""
-
     type: str
     text: str | None = None
     citations: Any = None
@@ -74,8 +72,6 @@ class Message(msgspec.Struct):
 
 
 class Delta(msgspec.Struct):
-    """The delta of a block, or of the message (`stop_reason`)."""
-
     type: str = ""
     text: str | None = None
     partial_json: str | None = None
@@ -101,8 +97,7 @@ class Event(msgspec.Struct):
 
 
 def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
-    """Returns the counts of two events of a stream merged: counts are cumulative, and not every event has all of them,
-    so the larger one is taken."""
+    """Counts are cumulative, and an event may lack some of them, so the larger one is taken."""
     if older is None or newer is None:
         return newer if older is None else older
     return Counts(
@@ -120,15 +115,14 @@ def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
 
 
 def at_the_end(usage: Usage | None, *, is_counted: bool) -> Usage | None:
-    """Returns the usage at the end of a stream. `is_counted` says whether an event behind the output has counted it: a
-    count that comes before it counts the first token alone."""
+    """The usage at the end of a stream. `is_counted`: an event after the output reported it; a count before the output
+    covers the first token only."""
     if usage is None or is_counted:
         return usage
     return msgspec.structs.replace(usage, completion_tokens=0, reasoning_tokens=0)
 
 
 def usage_in(message: Message, asked: str = "") -> Usage | None:
-    """Returns the usage of a whole answer of the model that was `asked`."""
     counts = message.usage
     if counts is None:
         return None

@@ -1,5 +1,4 @@
-"""Translates a streamed answer of the Messages API to chunks
-(https://docs.anthropic.com/en/docs/build-with-claude/streaming)."""
+"""https://docs.anthropic.com/en/docs/build-with-claude/streaming"""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.anthropic.blocks import CollectedBlocks, OpenBlock, is_own
-from integrations.providers.anthropic.citations import url_citations
+from integrations.providers.anthropic.blocks import OpenBlock, is_own
 from integrations.providers.anthropic.finish import (
     finish_reason,
     own_fields,
@@ -17,13 +15,13 @@ from integrations.providers.anthropic.finish import (
     reported_failure,
 )
 from integrations.providers.anthropic.iterations import Turn
-from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
+from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail, url_citations
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, at_the_end, merged, usage_of
 from integrations.providers.base import StreamEvent
-from integrations.providers.common.completion import Chunks
+from integrations.providers.common.completion import Chunks, CollectedBlocks
 from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.sse import EventParser, ServerSentEvent
-from integrations.providers.common.stream import DialectStream
+from integrations.providers.common.stream import DialectStream, Parser
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
 
@@ -31,74 +29,94 @@ _decode = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
-class AnthropicStream(DialectStream[ServerSentEvent]):
-    """Translates the streams of the Messages API.
+class MessagesEvents(DialectStream[ServerSentEvent]):
+    """Reads from the events of the Messages API how an answer ends and what it used."""
 
-    Reasoning is sent as text while it arrives; the whole block with its signature, which has to come back, is sent as
-    one entry of `reasoning_details` when it ends, so that a client may collect entries without merging them.
-    """
-
-    __slots__ = (
-        "_calls",
-        "_chunks",
-        "_collected",
-        "_counts",
-        "_details",
-        "_end",
-        "_has_text",
-        "_is_counted",
-        "_length",
-        "_open",
-        "_started",
-        "_stop_reason",
-        "_turn",
-    )
-
-    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
-        self._chunks = Chunks(completion_id="", model=model)
+    def __init__(
+        self,
+        *,
+        model: str,
+        provider: str,
+        redact: Callable[[ProviderError], None],
+        parser: Parser[ServerSentEvent] | None = None,
+    ) -> None:
+        super().__init__(parser or EventParser(), model=model, provider=provider, redact=redact)
         self._counts: Counts | None = None
         self._is_counted = False  # `_is_counted` is True when an event behind the output has counted it.
+        self._stop_reason: str | None = None
+        self._turn = Turn(model)
+
+    def _decoded(self, sent: ServerSentEvent) -> Event:
+        try:
+            event = _decode(sent.data)
+            if not sent.data.isascii():
+                # The whole event is decoded because msgspec checks only the fields that it reads, and blocks are passed
+                # on completely.
+                sent.data.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("an event of the stream is not one of the Messages API") from error
+        return event
+
+    def _note_delta(self, event: Event) -> None:
+        if event.delta is not None:
+            self._stop_reason = event.delta.stop_reason or self._stop_reason
+            if event.delta.stop_reason == "refusal":
+                self._turn.note(event.delta.stop_details)
+        self._count(event.usage)
+        self._is_counted = self._is_counted or bool(event.usage and event.usage.output_tokens)
+
+    def _count(self, counts: Counts | None) -> None:
+        self._counts = merged(self._counts, counts)
+        if self._counts is not None:
+            self.usage = usage_of(self._counts, self._turn)
+
+    def _stop(self) -> None:
+        self._done = True
+        self.usage = at_the_end(self.usage, is_counted=self._is_counted)
+
+    def _finish(self, *, called_tools: bool, has_content: bool) -> None:
+        self._check_ended(self._done)
+        self.finish_reason = finish_reason(
+            self._stop_reason, called_tools=called_tools, has_content=has_content, provider=self.provider
+        )
+
+
+class AnthropicStream(MessagesEvents):
+    """Translates the streams of the Messages API.
+
+    The whole block with its signature, which must come back, is sent as one entry of `reasoning_details` when it ends,
+    so that clients can collect entries without merging them.
+    """
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        super().__init__(model=model, provider=provider, redact=redact)
+        self._chunks = Chunks(completion_id="", model=model)
         self._open: dict[int, OpenBlock] = {}
         self._calls = 0
         self._details = 0
         self._length = 0  # `_length` counts the characters of the answer's text so far.
         self._has_text = False  # `_has_text` is True when the answer's text so far has a character that is not blank.
-        self._stop_reason: str | None = None
         self._end: dict[str, Any] = {}  # `_end` collects the vendor's own fields that the end of the stream sends.
         self._collected = CollectedBlocks()
         self._started = False
-        self._turn = Turn(model)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._done:
-            raise self._unusable("the stream ended before its end was announced")
+        has_content = bool(self._length or self._calls or self._collected.has_own)
+        self._finish(called_tools=self._calls > 0, has_content=has_content)
         if not self._started:
             out.append(self._role())
-        self.finish_reason = finish_reason(
-            self._stop_reason,
-            called_tools=self._calls > 0,
-            has_content=bool(self._length or self._calls or self._collected.has_own),
-            provider=self.provider,
-        )
         if own := own_fields(self._stop_reason, **self._end):
             out.append(self._chunks.specific(own))
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _event(self, sent: ServerSentEvent, out: list[StreamEvent]) -> None:
         try:
-            event = _decode(sent.data)
-            if not sent.data.isascii():
-                # The whole event is decoded because msgspec checks only the fields that it reads, and own blocks are
-                # passed on completely.
-                sent.data.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            event = self._decoded(sent)
+        except ProviderError as error:
             if sent.event == "error":
                 text = sent.data[:2000].decode("utf-8", "replace")
                 raise reported_failure({"message": text}, provider=self.provider) from error
-            raise self._unusable("an event of the stream is not one of the Messages API") from error
+            raise
         self._seen = True
         if event.type == "content_block_delta":
             if event.delta is not None and not self._block_delta(event.index, event.delta, out):
@@ -112,16 +130,12 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             self._message_event(event, sent.event, out)
 
     def _message_event(self, event: Event, name: str, out: list[StreamEvent]) -> None:
-        """Appends the events of a message event. Pings and unknown types, which the vendor announces for the future,
-        append nothing."""
+        """Ignores pings and unknown types, which the vendor announces for the future."""
         if event.type == "message_start" and event.message is not None:
             self._message_start(event.message)
             out.append(self._role())
         elif event.type == "message_delta":
-            if event.delta is not None and event.delta.stop_reason == "refusal":
-                self._turn.note(event.delta.stop_details)
-            self._count(event.usage)
-            self._is_counted = self._is_counted or bool(event.usage and event.usage.output_tokens)
+            self._note_delta(event)
             self._end |= {
                 "context_management": event.context_management,
                 "input_transformations": event.input_transformations or self._end.get("input_transformations"),
@@ -129,13 +143,11 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             if event.delta is not None:
                 self._message_delta(event.delta, out)
         elif event.type == "message_stop":
-            self._done = True
-            self.usage = at_the_end(self.usage, is_counted=self._is_counted)
+            self._stop()
         elif event.type == "error" or name == "error" or (not event.type and event.error is not None):
             raise reported_failure(event.error, provider=self.provider)
 
     def _message_delta(self, delta: Delta, out: list[StreamEvent]) -> None:
-        self._stop_reason = delta.stop_reason or self._stop_reason
         self._end |= {"stop_sequence": delta.stop_sequence, "stop_details": delta.stop_details}
         refusal = refusal_text(delta.stop_details)
         if refusal:
@@ -157,7 +169,6 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         return self._chunks.role()
 
     def _block_delta(self, index: int, delta: Delta, out: list[StreamEvent]) -> bool:
-        """Appends the events of a delta. Returns False for a delta of an unknown type."""
         block = self._open.get(index)
         match delta.type:
             case "text_delta":
@@ -187,8 +198,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         out.append(self._chunks.text(text))
 
     def _arguments(self, index: int, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
-        """Appends the arguments of a call. The vendor's own tools stream their input in the same way, so only calls
-        that the client has to answer count."""
+        """The vendor's own tools stream their input likewise; only calls that the client must answer count."""
         if block is None or not fragment:
             return
         block.arguments.append(fragment)
@@ -238,13 +248,8 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
             found = url_citations(opened.citations, opened.start, self._length)
             if found:
                 out.append(self._chunks.listed(annotations=found))
-        if own := self._collected.add(opened):
+        if own := self._collected.add(opened.whole, is_own=opened.is_own()):
             out.append(self._chunks.specific({"content": own}))
-
-    def _count(self, counts: Counts | None) -> None:
-        self._counts = merged(self._counts, counts)
-        if self._counts is not None:
-            self.usage = usage_of(self._counts, self._turn)
 
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         error = decoded.get("error")

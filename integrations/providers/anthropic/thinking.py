@@ -1,5 +1,6 @@
-"""Translates thinking, effort and the sampling parameters that depend on it.
-https://platform.claude.com/docs/en/build-with-claude/thinking, …/extended-thinking#feature-compatibility, …/effort"""
+"""https://platform.claude.com/docs/en/build-with-claude/thinking, …/extended-thinking#feature-compatibility,
+…/effort
+"""
 
 from __future__ import annotations
 
@@ -40,8 +41,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class ThinkingSettings:
-    """The settings of thinking that are sent; None leaves thinking to the model's default. `max_tokens` includes the
-    thinking."""
+    """None leaves thinking to the model's default. `max_tokens` includes the thinking."""
 
     thinking: Json | None
     effort: str
@@ -55,8 +55,8 @@ class ThinkingSettings:
 def thinking_settings(
     mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, without_thinking: bool
 ) -> ThinkingSettings:
-    """Returns the settings of thinking. `max_tokens` is None when the client set no limit. `choice` is the tool choice;
-    `without_thinking` means that the model has to continue a tool loop that began without thinking."""
+    """`max_tokens` is None if the client set no limit. `without_thinking`: the model continues a tool loop that began
+    without thinking."""
     reasoning = reasoning_request(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
     if reasoning.enabled is None:
@@ -81,8 +81,6 @@ def thinking_settings(
 
 
 def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
-    """Returns `temperature`, `top_p` and `top_k` as far as the model takes them. A value that equals the default is
-    left out without a warning."""
     temperature, top_p, top_k = mapped.take("temperature"), mapped.take("top_p"), mapped.take("top_k")
     if temperature is not None and temperature > 1:
         mapped.notes.append("temperature: lowered to 1, the highest that anthropic takes")
@@ -104,7 +102,6 @@ def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
 
 
 def output_limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
-    """Returns the request's limit of output tokens, else the largest output of the model."""
     if max_tokens is None:
         return rules.max_output or _ROOM_FOR_ANSWER
     if rules.max_output is not None and max_tokens > rules.max_output:
@@ -143,7 +140,6 @@ def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
 
 
 def _effort(reasoning: ReasoningRequest, rules: Rules) -> str:
-    """Returns the level of effort; empty when the request implies none, or the model has none."""
     if not reasoning.effort and reasoning.budget_tokens is None:
         return ""
     effort = effort_of(reasoning)
@@ -190,7 +186,7 @@ def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, reason: st
 
 
 def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:
-    """Returns `thinking` without fields that the vendor does not know and would refuse; warnings name them."""
+    """`thinking` without unknown fields, which the vendor refuses; warnings name them."""
     for name, value in native.items():
         if name not in _FIELDS and value is not None:
             mapped.drop(f"thinking.{name}")
@@ -198,7 +194,6 @@ def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:
 
 
 def _settings(native: Any) -> Json:
-    """Returns the settings of `thinking` other than its budget."""
     given = native if isinstance(native, Mapping) else {}
     return {name: given[name] for name in _SETTINGS if given.get(name) is not None}
 

@@ -1,5 +1,4 @@
-"""Translates tools, `tool_choice` and `web_search_options` for the Messages API
-(https://docs.anthropic.com/en/docs/agents-and-tools/tool-use)."""
+"""https://docs.anthropic.com/en/docs/agents-and-tools/tool-use"""
 
 from __future__ import annotations
 
@@ -29,7 +28,6 @@ Json = dict[str, Any]
 
 
 def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | None]:
-    """Returns the tools and the tool choice. Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     choice = tool_choice(mapped)
     parallel = mapped.take("parallel_tool_calls")
@@ -50,7 +48,7 @@ def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | N
 def _in_order(
     mapped: Mapped, functions: list[FunctionTool], others: list[Mapping[str, Any]], rules: Rules
 ) -> list[Json]:
-    """Returns the tools in the request's order, on which the prompt cache depends."""
+    """Keeps the request's order, on which the prompt cache depends."""
     if not others:
         return [_function(tool, mapped, rules) for tool in functions]
     waiting = iter(functions)
@@ -104,9 +102,8 @@ def _choice(choice: ToolChoice | None, *, parallel: bool) -> Json | None:
 
 
 def _search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
-    """Returns the vendor's own search tool
-    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool) to add to `tools`;
-    None when the request asks for no search, or names such a tool itself."""
+    """The vendor's search tool to add (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool);
+    None if the request asks for no search, or names such a tool itself."""
     options = mapped.take("web_search_options")
     if not isinstance(options, Mapping):
         return None
@@ -127,8 +124,7 @@ def _search_tool(mapped: Mapped, tools: list[Json]) -> Json | None:
 
 
 def _place(location: Any) -> Json:
-    """Returns the user's place, empty for none. Chat completions nest it in `approximate`, the Responses API and the
-    vendor do not."""
+    """Chat completions nest the place in `approximate`; the Responses API and the vendor do not."""
     if not isinstance(location, Mapping):
         return {}
     nested = location.get("approximate")

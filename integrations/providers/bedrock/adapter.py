@@ -1,5 +1,3 @@
-"""The adapter of Bedrock: Converse for whole answers, ConverseStream for streams."""
-
 from __future__ import annotations
 
 import re
@@ -8,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
 from integrations.providers.base import (
@@ -23,43 +22,38 @@ from integrations.providers.base import (
 from integrations.providers.bedrock.failures import classify, hide_account
 from integrations.providers.bedrock.media import PROVIDER, is_http
 from integrations.providers.bedrock.messages import is_native
-from integrations.providers.bedrock.request import build_body, encode
+from integrations.providers.bedrock.request import build_body
 from integrations.providers.bedrock.response import parse
 from integrations.providers.bedrock.stream import BedrockStream
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.conversation import read_conversation
 from integrations.providers.common.endpoints import USER_AGENT, PerCredentials
-from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import ProviderError, UnsupportedParameterError, incomplete
 
 if TYPE_CHECKING:
     from integrations.providers.bedrock.signature import Signer
 
 
-# The address and the authorization of an integration's requests.
-#
-# With a Bedrock API key a bearer header is enough; with access keys every request is signed (`signature.py`). The
-# signed URL is exactly the one that is sent: the model id is percent-encoded once, as botocore encodes labels.
-
 BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"
 SECRET_EXTRA = ("access_key_id", "secret_access_key")
 SESSION_TOKEN = "session_token"  # noqa: S105  # the name of a field
 
-_PROVIDER = "bedrock"
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EVENT_STREAM = "application/vnd.amazon.eventstream"
 
 
 class Access:
-    """The address and the credentials of one integration."""
+    """The address and the credentials of one integration. With a Bedrock API key a bearer header is enough; with access
+    keys every request is signed. The signed URL is exactly the one that is sent: the model id is percent-encoded once,
+    as botocore encodes labels."""
 
     __slots__ = ("_base_url", "_bearer", "_signer")
 
     def __init__(self, credentials: Credentials) -> None:
-        """Prepares the signing of the integration's requests. Raises ProviderError(CREDENTIALS) when the region or the
-        keys are missing."""
+        """Raises ProviderError(CREDENTIALS) if the region or the keys are missing."""
         region = credentials.extra.get("region", "")
         if not _REGION.fullmatch(region):
-            raise _incomplete("has no region")
+            raise incomplete("the bedrock integration has no region", PROVIDER)
         self._base_url = (credentials.base_url or _default_url(region)).rstrip("/").replace("{region}", region)
         self._bearer = f"Bearer {credentials.secret}" if credentials.secret else ""
         self._signer = None if self._bearer else _signer(credentials, region)
@@ -85,7 +79,7 @@ def _signer(credentials: Credentials, region: str) -> Signer:
     extra = credentials.extra
     key_id, secret = extra.get("access_key_id"), extra.get("secret_access_key")
     if not key_id or not secret:
-        raise _incomplete("has neither an API key nor access keys")
+        raise incomplete("the bedrock integration has neither an API key nor access keys", PROVIDER)
     return Signer(key_id, secret, extra.get(SESSION_TOKEN) or None, region=region)
 
 
@@ -95,14 +89,10 @@ def _default_url(region: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _label(model: str) -> str:
-    """Returns the percent-encoded model id. Raises UnsupportedParameterError for a name that would change the path."""
+    """Raises UnsupportedParameterError for a name that would change the path."""
     if not model.strip(" ."):
-        raise UnsupportedParameterError("model", "the name is empty", provider=_PROVIDER)
+        raise UnsupportedParameterError("model", "the name is empty", provider=PROVIDER)
     return quote(model, safe="")
-
-
-def _incomplete(problem: str) -> ProviderError:
-    return ProviderError(f"the bedrock integration {problem}", kind=FailureKind.CREDENTIALS, provider=_PROVIDER)
 
 
 BEDROCK = Traits(
@@ -125,7 +115,7 @@ class BedrockAdapter(DialectAdapter):
         super().__init__(BEDROCK, self._access)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """Returns the files to fetch, since Converse takes bytes or files in S3 and fetches no address itself."""
+        """Converse fetches no addresses: it takes bytes, or files in S3."""
         if b"http" not in request.body:
             return NOTHING
         urls = (
@@ -139,13 +129,12 @@ class BedrockAdapter(DialectAdapter):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         native, warnings = build_body(request)
         action = "converse-stream" if request.stream else "converse"
-        made = self.signed(request.model, action, encode(native), credentials, stream=request.stream)
+        made = self.signed(request.model, action, msgspec.json.encode(native), credentials, stream=request.stream)
         return replace(made, warnings=warnings) if warnings else made
 
     def signed(
         self, model: str, action: str, body: bytes, credentials: Credentials, *, stream: bool
     ) -> UpstreamRequest:
-        """Returns the request of an action on a model, with its authorization."""
         access = self._access.get(credentials)
         url = access.url(model, action)
         return UpstreamRequest("POST", url, access.headers(url, body, stream=stream), body)

@@ -1,17 +1,120 @@
 """Converse's own content blocks: citations of documents and pages, calls and results of Amazon's tools. An answer that
 holds any of them returns all its blocks unchanged and in order as `provider_specific_fields.content`, except for
-images, which the message has; `history.py` puts them back into the next request."""
+images, which the message has; `Rebuilder` puts them back into the next request."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
+from integrations.providers.bedrock.models import Model
 from integrations.providers.bedrock.shapes import SERVER_TOOL
+from integrations.providers.common.completion import input_of
+from integrations.providers.common.conversation import Block, Native, Reasoning, Text, ToolCall, stored_content
+
+_OBJECTS = ("citationsContent", "toolUse", "toolResult", "reasoningContent")
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilder:
+    """Restores answers. `system_tools` are the vendor's own tools that the request offers; calls and results of other
+    tools cannot be sent to the model."""
+
+    model: Model
+    system_tools: Collection[str]
+
+    def __call__(self, message: Mapping[str, Any], blocks: list[Block]) -> list[Block]:
+        """Returns `blocks` in Converse's order with its own blocks between them. They are returned unchanged when the
+        message has no blocks of this vendor, or when the client has changed the message's text, which then takes
+        precedence."""
+        content = stored_content(message, blocks, _is_block)
+        if content is None:
+            return blocks
+        calls = [block for block in blocks if isinstance(block, ToolCall)]
+        thoughts = [block for block in blocks if isinstance(block, Reasoning) and (block.signature or block.data)]
+        answer_text = "".join(block.text for block in blocks if isinstance(block, Text))
+        if answer_text != "".join(text for part in content for text in texts_of(part)):
+            return blocks
+        if [call.id for call in calls] != [part["toolUse"].get("toolUseId") for part in content if _is_call(part)]:
+            return blocks
+        if len(thoughts) != sum(map(_is_signed, content)):
+            return blocks
+        return list(self._in_order(content, calls, thoughts)) or blocks
+
+    def _in_order(
+        self, content: list[Mapping[str, Any]], calls: list[ToolCall], thoughts: list[Reasoning]
+    ) -> Iterator[Block]:
+        waiting_calls, waiting_thoughts = iter(calls), iter(thoughts)
+        answered = self._answered(content)
+        for part in content:
+            if _is_call(part):
+                yield next(waiting_calls)
+            elif _is_signed(part):
+                # The thought is already at its place, and its number in the message must not move it.
+                yield replace(next(waiting_thoughts), index=0)
+            elif "citationsContent" in part:
+                yield from self._cited(part)
+            elif "text" in part:
+                yield Text(part["text"])
+            elif _use_id(part) in answered:
+                yield _native("toolUse" if "toolUse" in part else "toolResult", part)
+
+    def _cited(self, part: Mapping[str, Any]) -> Iterator[Block]:
+        """Yields the cited text alone where the model has no such blocks, and without citations that have no text."""
+        text = "".join(texts_of(part))
+        if not text.strip():
+            return
+        is_taken = (self.model.may_be_claude or self.model.is_nova) and _is_citing(part["citationsContent"])
+        yield _native("citationsContent", part) if is_taken else Text(text)
+
+    def _answered(self, content: list[Mapping[str, Any]]) -> set[str]:
+        """Returns the ids of calls of the vendor's tools that are offered again and have results."""
+        offered = {
+            str(part["toolUse"].get("toolUseId"))
+            for part in content
+            if "toolUse" in part and not _is_call(part) and str(part["toolUse"].get("name")) in self.system_tools
+        }
+        return offered & {str(part["toolResult"].get("toolUseId")) for part in content if "toolResult" in part}
+
+
+def _is_block(part: Any) -> bool:
+    """Returns True for one of Converse's blocks with no further key except its number in the stream (see
+    `Chunks.specific`)."""
+    names = [name for name in part if name != "index"] if isinstance(part, Mapping) else []
+    if len(names) != 1:
+        return False
+    (name,) = names
+    return isinstance(part[name], str) if name == "text" else name in _OBJECTS and isinstance(part[name], Mapping)
+
+
+def _is_citing(block: Mapping[str, Any]) -> bool:
+    return all(
+        isinstance(block.get(name), list) and all(isinstance(entry, Mapping) for entry in block[name])
+        for name in ("content", "citations")
+    )
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return "toolUse" in part and part["toolUse"].get("type") != SERVER_TOOL
+
+
+def _is_signed(part: Mapping[str, Any]) -> bool:
+    thought = part.get("reasoningContent")
+    if not isinstance(thought, Mapping):
+        return False
+    text = thought.get("reasoningText")
+    return bool(thought.get("redactedContent")) or (isinstance(text, Mapping) and bool(text.get("signature")))
+
+
+def _use_id(part: Mapping[str, Any]) -> str:
+    return str((part.get("toolUse") or part.get("toolResult") or {}).get("toolUseId"))
+
+
+def _native(name: str, part: Mapping[str, Any]) -> Native:
+    return Native("document", "", part={"type": name, name: part[name]})
+
 
 Json = dict[str, Any]
 
@@ -21,8 +124,6 @@ _OWN = ("citationsContent", "toolResult")
 
 
 def own_content(content: Any, *, no_calls: bool) -> list[Json]:
-    """Returns the decoded blocks of a whole answer; empty when none of them is Converse's own. With `no_calls` the
-    calls of the client's tools are left out, as they are in the message."""
     blocks = [block for block in map(_known, content if isinstance(content, list) else ()) if block]
     if no_calls:
         blocks = [block for block in blocks if "toolUse" not in block or is_own(block)]
@@ -30,12 +131,10 @@ def own_content(content: Any, *, no_calls: bool) -> list[Json]:
 
 
 def is_own(block: Mapping[str, Any]) -> bool:
-    """Returns True for a block whose content a message of OpenAI's dialect cannot express."""
     return any(name in block for name in _OWN) or block.get("toolUse", {}).get("type") == SERVER_TOOL
 
 
 def _known(block: Any) -> Json:
-    """Returns the block with only those fields that a later request accepts; an empty object for other blocks."""
     if not isinstance(block, Mapping):
         return {}
     if isinstance(block.get("toolUse"), Mapping):
@@ -45,8 +144,6 @@ def _known(block: Any) -> Json:
 
 @dataclass(slots=True)
 class Pieces:
-    """The content of a block that is being streamed. `use` and `result` come from the event that began it."""
-
     texts: list[str] = field(default_factory=list)
     citations: list[Json] = field(default_factory=list)
     use: Json | None = None
@@ -55,9 +152,8 @@ class Pieces:
     results: list[Any] = field(default_factory=list)
 
     def whole(self, reasoning: str, signature: str, redacted: bytes) -> Json:
-        """Returns the block in the form of a whole answer; an empty object for a block without content."""
         if self.use is not None:
-            return {"toolUse": {**self.use, "input": _input("".join(self.input))}}
+            return {"toolUse": {**self.use, "input": input_of("".join(self.input))}}
         if self.result is not None:
             return {"toolResult": {**self.result, "content": self.results}}
         text = "".join(self.texts)
@@ -72,29 +168,7 @@ class Pieces:
         return {"text": text} if text else {}
 
 
-class CollectedBlocks:
-    """Collects the complete blocks of a stream. They wait until one of Converse's own is among them, and then all are
-    sent."""
-
-    __slots__ = ("_has_own", "_waiting")
-
-    def __init__(self) -> None:
-        self._waiting: list[Json] = []
-        self._has_own = False
-
-    def add(self, block: Json) -> list[Json]:
-        """Adds a complete block and returns the blocks that may be sent now."""
-        if block:
-            self._waiting.append(block)
-            self._has_own = self._has_own or is_own(block)
-        if not self._has_own:
-            return []
-        out, self._waiting = self._waiting, []
-        return out
-
-
 def texts_of(block: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the texts that a block adds to the message's text."""
     if isinstance(block.get("text"), str):
         yield block["text"]
     cited = block.get("citationsContent")
@@ -102,11 +176,3 @@ def texts_of(block: Mapping[str, Any]) -> Iterator[str]:
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, Mapping) and isinstance(part.get("text"), str):
             yield part["text"]
-
-
-def _input(text: str) -> Any:
-    """Returns the decoded input, an empty object when an answer that was cut off left half of it."""
-    try:
-        return msgspec.json.decode(text) or {}
-    except msgspec.DecodeError:
-        return {}

@@ -1,4 +1,4 @@
-"""Embeddings of Bedrock by InvokeModel, whose body has each vendor's own form: Amazon's Titan
+"""Embeddings of Bedrock by InvokeModel, whose body has each vendor's form: Amazon's Titan
 (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html) and Cohere
 (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html)."""
 
@@ -36,14 +36,10 @@ _decode_titan = msgspec.json.Decoder(_Titan).decode
 _decode_cohere = msgspec.json.Decoder(_Cohere).decode
 
 
-class BedrockEmbeddings(EmbeddingsForwarder):
+class BedrockEmbeddings(EmbeddingsForwarder[BedrockAdapter]):
     """Titan takes one text at a time and counts its tokens; Cohere takes 96 and leaves them out of its answer."""
 
     max_inputs = 96
-
-    def __init__(self, adapter: BedrockAdapter) -> None:
-        super().__init__(adapter)
-        self._adapter = adapter
 
     def serves(self, model: str) -> bool:
         return _TITAN in model or _COHERE in model
@@ -54,7 +50,7 @@ class BedrockEmbeddings(EmbeddingsForwarder):
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
         body = _of_titan(given, request.model) if _TITAN in request.model else _of_cohere(given, request.model)
-        return self._adapter.signed(request.model, "invoke", msgspec.json.encode(body), credentials, stream=False)
+        return self._dialect.signed(request.model, "invoke", msgspec.json.encode(body), credentials, stream=False)
 
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
         if _TITAN in request.model:

@@ -1,5 +1,4 @@
-"""Translates Bedrock's exceptions to failures of the gateway.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the "Errors" of Converse."""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the "Errors" of Converse."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ def classify(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
 
 
 def exception_in_stream(name: str, payload: bytes, header_message: str = "") -> ProviderError:
-    """Returns the failure behind an exception or error frame of an event stream. `header_message` is the message in the
-    headers of an error frame, which applies when the payload has none."""
+    """The failure behind an exception or error frame of a stream. `header_message` applies if the payload has no
+    message."""
     decoded = _decoded(payload)
     message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or header_message
     known = exception_name(name)
@@ -61,7 +60,6 @@ def exception_in_stream(name: str, payload: bytes, header_message: str = "") -> 
 
 
 def _named(error: ProviderError, error_type: str) -> ProviderError:
-    """Returns the failure with the exception's name as the vendor's error code, since the name is not in the body."""
     kind = _KINDS.get(exception_name(error_type))
     if kind is not None and error.kind not in MODEL_REFUSALS:
         error.kind = kind
@@ -72,8 +70,8 @@ def _named(error: ProviderError, error_type: str) -> ProviderError:
 
 
 def exception_name(text: str) -> str:
-    """Returns the exception's bare name from `ValidationException:http://internal…` (header) or
-    `com.amazon.coral.service#AccessDenied…` (body)."""
+    """The bare name in `ValidationException:http://internal…` (header) or `com.amazon.coral.service#AccessDenied…`
+    (body)."""
     return _last_part(text).lower()
 
 

@@ -1,4 +1,4 @@
-"""Reads the frames of ConverseStream as far as their content is needed; botocore's parser checks their checksums.
+"""Reads the needed parts of ConverseStream's frames; botocore's parser verifies their checksums.
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html"""
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class ToolUseStart(Struct):
     type: str | None = None
 
     def as_block(self) -> dict[str, Any]:
-        """Returns the block's start in Converse's own form."""
         use = {"toolUseId": self.tool_use_id, "name": self.name}
         return {**use, "type": self.type} if self.type else use
 
@@ -61,8 +60,6 @@ class Delta(Struct):
 
 
 class Event(Struct):
-    """The payload of any event; a header of the frame names the event's type."""
-
     content_block_index: int = 0
     start: Start | None = None
     delta: Delta | None = None
@@ -83,8 +80,7 @@ def _headers(data: bytes) -> dict[str, Any]:
 
 
 class _HeaderParser(EventStreamHeaderParser):
-    """Parses a frame's headers and caches them, since a stream has only a few different ones and parsing them is most
-    of a frame's cost."""
+    """Caches parsed headers: a stream has few different ones, and parsing them is most of a frame's cost."""
 
     def parse(self, data: bytes) -> dict[str, Any]:
         return _headers(data)
@@ -94,8 +90,6 @@ _HEADER_PARSER = _HeaderParser()
 
 
 class Frames:
-    """A parser that cuts an event stream into messages (see `common.stream.Parser`)."""
-
     __slots__ = ("_buffer",)
 
     def __init__(self) -> None:

@@ -1,5 +1,4 @@
-"""Converts images, documents, films and sounds to Converse's blocks, as bytes or as an address in S3.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from integrations.providers.base import Media
-from integrations.providers.common.conversation import Attachment, data_url
+from integrations.providers.common.conversation import Attachment, data_url, sniffed
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 PROVIDER = "bedrock"
@@ -66,13 +65,6 @@ _BY_EXTENSION = {
     **{name: ("document", name) for name in ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")},
     "htm": ("document", "html"),
 }
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
 _GENERIC_TYPES = ("application/octet-stream", "application/zip", "application/x-zip-compressed")
 _NAME_LENGTH = 200
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9\s\-()\[\]]")
@@ -81,13 +73,10 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class MediaBlocks:
-    """The media blocks of one request, whose documents need distinct names."""
-
     fetched: Mapping[str, Media]
     names: set[str] = field(default_factory=set)
 
     def block(self, attachment: Attachment) -> dict[str, Any]:
-        """Raises UnsupportedParameterError for a format that Bedrock does not know."""
         if is_s3(attachment.url):
             kind, format_name = self._by_extension(attachment)
             source: dict[str, Any] = {"s3Location": {"uri": attachment.url}}
@@ -120,7 +109,6 @@ class MediaBlocks:
         return known
 
     def _name(self, filename: str) -> str:
-        """Returns a document's name with allowed characters only, which is unique in the request."""
         stem = filename.rpartition(".")[0] or filename
         name = _BLANKS.sub(" ", _FORBIDDEN.sub(" ", stem)).strip()[: _NAME_LENGTH - 8] or "Document"
         unique, number = name, 1
@@ -139,17 +127,7 @@ def is_http(url: str) -> bool:
     return url[:8].lower().startswith(("http://", "https://"))
 
 
-def sniffed(data: bytes) -> str:
-    """Returns the format that the bytes show, empty where they show none: the vendors refuse an image under a wrong
-    name."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for start, media_type in _SIGNATURES if data.startswith(start)), "")
-
-
 def kind_of_media(media_type: str, name: str = "") -> tuple[str, str]:
-    """Returns the kind of the block for a media type, and Bedrock's name of the format. Raises
-    UnsupportedParameterError."""
     media_type = media_type.partition(";")[0].strip().lower()
     for kind, formats in (("image", _IMAGES), ("video", _VIDEOS), ("audio", _AUDIO), ("document", _DOCUMENTS)):
         if media_type in formats:

@@ -1,6 +1,5 @@
-"""Converts the conversation to Converse's `system` and `messages`.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: roles alternate and the user begins;
-no text may be blank."""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: roles alternate, the user begins,
+and no text may be blank."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
-from integrations.providers.bedrock.models import CLAUDE_FORMAT, Model
+from integrations.providers.bedrock.models import Model
+from integrations.providers.common.claude import CLAUDE
 from integrations.providers.common.conversation import (
     Attachment,
     Conversation,
@@ -22,6 +22,7 @@ from integrations.providers.common.conversation import (
     ToolCall,
     ToolResult,
     Turn,
+    in_place,
 )
 from integrations.providers.errors import UnsupportedParameterError
 
@@ -40,8 +41,6 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")
 
 @dataclass(slots=True)
 class MessageWriter:
-    """Writes the messages of one request."""
-
     model: Model
     media: MediaBlocks
 
@@ -68,10 +67,10 @@ class MessageWriter:
         _strip_prefill(messages)
         return messages
 
-    def cache_point(self, marker: Mapping[str, Any] | None, *, supported: bool | None = None) -> list[NativeBlock]:
+    def cache_point(self, marker: Mapping[str, Any] | None) -> list[NativeBlock]:
         """Returns the cache point that stands behind the block with Anthropic's marker; nothing for models without a
         cache, which refuse it."""
-        if not marker or not (self.model.caches_messages if supported is None else supported):
+        if not marker or not self.model.caches_messages:
             return []
         point: dict[str, Any] = {"type": "default"}
         if marker.get("ttl") and not self.model.is_nova:
@@ -79,8 +78,7 @@ class MessageWriter:
         return [{"cachePoint": point}]
 
     def _turn(self, turn: Turn) -> list[NativeBlock]:
-        """Returns the turn's blocks in groups that stay together: a cache point stays behind the block that it
-        marks."""
+        """The turn's blocks in groups that stay together: a cache point must follow the block that it marks."""
         thoughts: list[tuple[int, list[NativeBlock]]] = []
         others: list[list[NativeBlock]] = []
         placed: list[list[NativeBlock]] = []
@@ -88,7 +86,7 @@ class MessageWriter:
         for block in turn.blocks:
             if isinstance(block, Reasoning):
                 if others:  # Reasoning comes first in a message, so a new message begins here.
-                    placed += _in_place(thoughts, others)
+                    placed += in_place(thoughts, others)
                     thoughts, others = [], []
                 thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
                 was_text = False
@@ -100,7 +98,7 @@ class MessageWriter:
                 else:
                     others.append(group)
                 was_text = is_text
-        placed += _in_place(thoughts, others)
+        placed += in_place(thoughts, others)
         if turn.role == "user":
             # Claude requires results first:
             # https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use
@@ -115,7 +113,6 @@ class MessageWriter:
         return blocks
 
     def _written(self, block: Text | Attachment | ToolCall | ToolResult) -> list[NativeBlock]:
-        """Returns the block in Converse's form, or nothing for a blank text."""
         match block:
             case Text():
                 return [{"text": block.text}] if block.text.strip() else []
@@ -134,7 +131,7 @@ class MessageWriter:
         return self.media.block(attachment)
 
     def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
-        """Yields the thought if this dialect made it for such a model; Claude refuses thoughts without a signature."""
+        """Only thoughts that this dialect made for such a model; Claude refuses unsigned ones."""
         if block.format != self.model.reasoning_format:
             return
         if block.data:
@@ -146,8 +143,7 @@ class MessageWriter:
             yield {"reasoningContent": {"reasoningText": {"text": block.text}}}
 
     def _result(self, result: ToolResult) -> NativeBlock:
-        """Returns the block of a tool's result. Raises UnsupportedParameterError for sound, the only kind of file that
-        a result cannot hold."""
+        """Raises UnsupportedParameterError for audio, the only kind of file that a result cannot hold."""
         content = [
             {"text": part.text} if isinstance(part, Text) else self._attachment(part)
             for part in result.content
@@ -163,41 +159,23 @@ class MessageWriter:
 
 
 def _marker_of(block: Text | Attachment | ToolCall | ToolResult) -> Mapping[str, Any] | None:
-    """Returns the block's cache marker. A cache point cannot stand inside a result, so that of a marked part stands
-    behind the result."""
+    """A cache point cannot stand inside a result, so a marked part's point follows the result."""
     if block.cache_control or not isinstance(block, ToolResult):
         return block.cache_control
     return next((part.cache_control for part in reversed(block.content) if part.cache_control), None)
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    """Returns True for a content part in Converse's own form, whose `type`, which the wire format requires, is the name
-    of its one field. Other vendors have documents of that form, but without `source`."""
+    """Whether a part has Converse's own form: its `type`, which the wire format requires, names its only field. Other
+    vendors' documents look alike, but have no `source`."""
     kind = part.get("type")
     if kind == "document":
         return isinstance(part.get(kind), Mapping) and "source" in part[kind]
     return kind in NATIVE_PARTS and kind in part
 
 
-def _in_place(
-    thoughts: list[tuple[int, list[NativeBlock]]], others: list[list[NativeBlock]]
-) -> list[list[NativeBlock]]:
-    """Returns groups of blocks with the thoughts at their original places, since a signed thought must not be moved
-    (see `shapes.reasoning_detail`). No thought comes last, where Claude refuses it; an answer that was cut off may end
-    with one."""
-    placed: list[list[NativeBlock]] = []
-    waiting = list(reversed(others))
-    for index, thought in thoughts:
-        while len(placed) < index and waiting:
-            placed.append(waiting.pop())
-        if not waiting:
-            break
-        placed.append(thought)
-    return placed + waiting[::-1]
-
-
 def tool_use_id(call_id: str) -> str:
-    """Returns the id of a call within `[a-zA-Z0-9_.:-]{1,64}`; the same id always gives the same result."""
+    """Maps an id into `[a-zA-Z0-9_.:-]{1,64}`, always to the same result."""
     clean = _NOT_IN_IDS.sub("_", call_id)
     if clean == call_id and 0 < len(call_id) <= _ID_LENGTH:
         return call_id
@@ -205,9 +183,8 @@ def tool_use_id(call_id: str) -> str:
 
 
 def redacted_bytes(data: str, reasoning_format: str) -> bytes:
-    """Returns the bytes that `data` in a history stands for, the inverse of `redacted_data`; any other text gives
-    meaningless bytes."""
-    if reasoning_format == CLAUDE_FORMAT:
+    """The inverse of `redacted_data`; any other text gives meaningless bytes."""
+    if reasoning_format == CLAUDE:
         return data.encode("latin-1", "replace")
     try:
         return base64.b64decode(data)
@@ -216,15 +193,15 @@ def redacted_bytes(data: str, reasoning_format: str) -> bytes:
 
 
 def redacted_data(content: bytes, reasoning_format: str) -> str:
-    """Returns encrypted reasoning as text: for Claude the text of Anthropic's own API, so that a history works with
-    both, for other vendors base64."""
-    if reasoning_format == CLAUDE_FORMAT:
+    """Encrypted reasoning as text. For Claude it is the text of Anthropic's API, so that a history works with both; for
+    other vendors it is base64."""
+    if reasoning_format == CLAUDE:
         return content.decode("latin-1")
     return base64.b64encode(content).decode()
 
 
 def _strip_prefill(messages: list[dict[str, Any]]) -> None:
-    """Removes white space at the end of a last assistant message, with which Claude refuses it."""
+    """Claude refuses a prefilled answer that ends with white space."""
     last = messages[-1]
     if last["role"] == "assistant" and "text" in last["content"][-1]:
         last["content"][-1] = {"text": last["content"][-1]["text"].rstrip()}

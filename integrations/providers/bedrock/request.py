@@ -1,21 +1,24 @@
-"""Converts a chat-completion request to the body of Converse and ConverseStream.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from integrations.providers.base import ChatRequest
-from integrations.providers.bedrock.history import Rebuilder
+from integrations.providers.bedrock.blocks import Rebuilder
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
-from integrations.providers.bedrock.parameters import fit_effort, fit_thinking, inference_config, top_k
 from integrations.providers.bedrock.schema import function_of, schema_tool, text_format
-from integrations.providers.bedrock.thinking import Thinking, thinking_of
+from integrations.providers.bedrock.thinking import (
+    Thinking,
+    fit_effort,
+    fit_thinking,
+    inference_config,
+    thinking_of,
+    top_k,
+)
 from integrations.providers.bedrock.tools import (
     ToolConfig,
     additional_tool_choice,
@@ -24,7 +27,8 @@ from integrations.providers.bedrock.tools import (
     tool_config,
     with_forced,
 )
-from integrations.providers.common.cache_markers import claude_min_tokens, has_own_markers, is_long_enough
+from integrations.providers.common.cache_markers import has_own_markers, is_long_enough
+from integrations.providers.common.claude import min_cached_tokens
 from integrations.providers.common.conversation import (
     Conversation,
     ToolCall,
@@ -48,9 +52,6 @@ _NATIVE = (
 # Parameters of single vendors' models are sent in `additionalModelRequestFields`.
 _MODEL_FIELDS = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
-# In results of tools and functions `name` is the tool's name, which the call already gives.
-_RESULT_ROLES = ("tool", "function")
-_DEFAULT_DETAIL = ("", "auto")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 _NO_CALLS = "Answer without calling a tool."
 
@@ -64,16 +65,16 @@ _MARKED = frozenset({"text", "image", "document", "toolUse", "toolResult"})
 
 
 def wants_points(request: ChatRequest, model: Model) -> bool:
-    """Returns whether the project asks for markers, the model takes them, the client has set none, and the request is
-    long enough."""
+    """True if the project asks for markers, the model takes them, the client set none, and the request is long
+    enough.
+    """
     if not request.cache_markers or not model.vendor or not model.caches_messages or has_own_markers(request.body):
         return False
-    min_tokens = claude_min_tokens(model.family, model.version) if model.is_claude else _NOVA_MIN_TOKENS
+    min_tokens = min_cached_tokens(model.family, model.version) if model.is_claude else _NOVA_MIN_TOKENS
     return is_long_enough(request.body, min_tokens)
 
 
 def add_points(body: dict[str, Any], model: Model) -> None:
-    """Puts cache points behind tools, system and turns of a request."""
     if model.caches_tools and "toolConfig" in body:
         body["toolConfig"]["tools"] = [*body["toolConfig"]["tools"], _POINT]
     if "system" in body:
@@ -86,7 +87,6 @@ def add_points(body: dict[str, Any], model: Model) -> None:
 
 
 def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
-    """Returns the body, with binary data as bytes, and the warnings. Raises UnsupportedParameterError."""
     mapped = Mapped(PROVIDER, request.fields, is_translated=request.is_translated)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
@@ -114,22 +114,14 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
 
 
 def _conversation(mapped: Mapped, model: Model) -> Conversation:
-    """Returns the conversation with instructions in mid-conversation left at their place, in the user's turn:
-    Converse's schema has a role `system` among the messages, but its models refuse it
-    (https://github.com/BerriAI/litellm/issues/41043)."""
-    messages = mapped.fields["messages"]
-    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
-        mapped.drop("messages.name")
+    """Keeps mid-conversation instructions in place, as the user's: Converse's schema has a role `system`, but its
+    models refuse it (https://github.com/BerriAI/litellm/issues/41043)."""
+    mapped.drop_names()
     rebuild = Rebuilder(model, system_tools(mapped.fields))
     conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
-    if any(attachment.detail not in _DEFAULT_DETAIL for attachment in conversation.attachments()):
+    if conversation.details():
         mapped.drop("messages.image_url.detail")
     return conversation
-
-
-def encode(body: Body) -> bytes:
-    """Returns the body as JSON, with bytes as base64, which the JSON protocol requires."""
-    return msgspec.json.encode(body)
 
 
 def _refuse_other_kinds(mapped: Mapped) -> None:
@@ -162,8 +154,8 @@ def _thinking(
 
 
 def _unsigned_step(conversation: Conversation, body: Body) -> bool:
-    """Returns True when the request continues a tool call of another vendor's model, before which Claude would require
-    its own thought."""
+    """Whether the request continues a call of another vendor's model, before which Claude would require its own
+    thought."""
     turns = conversation.turns
     if len(turns) < 2 or not any(isinstance(block, ToolResult) for block in turns[-1].blocks):
         return False
@@ -173,7 +165,6 @@ def _unsigned_step(conversation: Conversation, body: Body) -> bool:
 
 
 def _instructions(mapped: Mapped, answer_format: ResponseFormat | None, config: ToolConfig) -> list[dict[str, Any]]:
-    """Returns instructions to the model that stand for parameters which Converse lacks."""
     instructions = []
     if answer_format is not None and answer_format.kind == "json_object":
         mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")

@@ -1,5 +1,3 @@
-"""Translates a whole answer of Converse to a chat completion."""
-
 from __future__ import annotations
 
 import hashlib
@@ -10,16 +8,18 @@ import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.bedrock.blocks import own_content
-from integrations.providers.bedrock.finish import PROVIDER, check_usable, finish_reason, unusable
 from integrations.providers.bedrock.models import Model, model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
+    PROVIDER,
     SERVER_TOOL,
     Citation,
     Counts,
     Image,
     Struct,
     annotation,
+    check_usable,
+    finish_reason,
     image_part,
     reasoning_detail,
     specific_fields,
@@ -29,7 +29,7 @@ from integrations.providers.common.completion import ParsedChoice, tool_call, wh
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.odd_usage import despite_usage
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import ProviderError
+from integrations.providers.errors import ProviderError, unusable
 
 
 class ReasoningText(Struct):
@@ -90,8 +90,6 @@ _decode = despite_usage(lenient(msgspec.json.Decoder(Converse).decode))
 
 
 class _Reader:
-    """Reads an answer block by block."""
-
     def __init__(self, model: Model, fields: Mapping[str, Any]) -> None:
         self.model = model
         self.no_calls = forbids_calls(fields)
@@ -165,8 +163,7 @@ class _Reader:
             details.append(detail)
 
     def _citations(self, content: CitationsContent) -> None:
-        """Adds the citations. Grounding puts a citation behind the text that it supports, Claude puts it beside the
-        text."""
+        """Grounding puts a citation after the text that it supports; Claude puts it beside the text."""
         self.has_own = True
         text = "".join(part.text or "" for part in content.content or ())
         if text:
@@ -178,11 +175,10 @@ class _Reader:
 
 
 def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
-    """Returns the parsed answer. Raises ProviderError(UNUSABLE) when the body is no answer."""
     try:
         converse = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise unusable("the answer is not of Converse's form") from error
+        raise unusable("the answer is not of Converse's form", PROVIDER) from error
     message = converse.output.message if converse.output else None
     if message is None:
         raise _no_answer(body)
@@ -215,4 +211,4 @@ def _no_answer(body: bytes) -> ProviderError:
     decoded = msgspec.json.decode(body)
     if isinstance(decoded, dict) and isinstance(decoded.get("message") or decoded.get("error"), str):
         return failure_in_body(decoded, provider=PROVIDER)
-    return unusable("the answer holds no message")
+    return unusable("the answer holds no message", PROVIDER)

@@ -1,9 +1,8 @@
-"""Answers that follow a JSON schema: by Converse's own parameter, or by a tool that the model has to call, for models
-without that parameter.
+"""Answers that follow a JSON schema, by Converse's parameter or, for models without it, by a tool that the model must
+call. The call's input becomes the answer's text, and the client sees no tool.
 
 https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html names the models. Nova's guide recommends a
-tool: https://docs.aws.amazon.com/nova/latest/userguide/prompting-structured-output.html. The input of that call becomes
-the answer's text, and the client sees no tool.
+tool: https://docs.aws.amazon.com/nova/latest/userguide/prompting-structured-output.html
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _NAME_LENGTH = 64
 
 
 def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
-    """Returns the name of the tool that stands for the requested schema; empty without one. The name follows from the
-    request alone, since both the request and the answer are translated by it."""
+    """The name of the tool that stands for the schema; empty without one. It depends on the request alone: request and
+    answer are translated separately."""
     answer_format = fields.get("response_format")
     if not isinstance(answer_format, Mapping) or answer_format.get("type") != "json_schema" or model.takes_schemas:
         return ""
@@ -41,16 +40,14 @@ def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
 
 
 def function_of(mapped: Mapped, answer_format: ResponseFormat, name: str) -> FunctionTool:
-    """Returns the tool for the schema. Raises UnsupportedParameterError for a schema of something other than an object,
-    which no tool takes."""
+    """Raises UnsupportedParameterError unless the schema is of an object, which every tool requires."""
     if answer_format.schema.get("type", "object") != "object":
         raise mapped.refuse("response_format", "the schema has to be one of an object")
     return FunctionTool(name, answer_format.description or _DESCRIPTION, answer_format.schema)
 
 
 def text_format(mapped: Mapped, model: Model, answer_format: ResponseFormat) -> dict[str, Any]:
-    """Returns `outputConfig.textFormat`. Raises UnsupportedParameterError for a model that knows neither schemas nor
-    tools."""
+    """Raises UnsupportedParameterError for a model without schemas and tools."""
     if model.is_claude and not model.takes_tools:
         raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
     schema = {"schema": msgspec.json.encode(_closed(answer_format.schema)).decode(), "name": answer_format.name}
@@ -60,7 +57,6 @@ def text_format(mapped: Mapped, model: Model, answer_format: ResponseFormat) -> 
 
 
 def _has_to_call(choice: Any) -> bool:
-    """Returns True when the answer has to be a call of the client's own tools, so that it cannot follow the schema."""
     if isinstance(choice, Mapping):
         allowed = choice.get("allowed_tools")
         return choice.get("type") == "function" or (isinstance(allowed, Mapping) and allowed.get("mode") == "required")
@@ -68,7 +64,6 @@ def _has_to_call(choice: Any) -> bool:
 
 
 def _names(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Returns the names of the tools that the request offers and that its history calls."""
     calls = (call for message in fields["messages"] for call in message.get("tool_calls") or ())
     for tool in (*(fields.get("tools") or ()), *calls):
         function = tool.get("function") if isinstance(tool, Mapping) else None
@@ -77,9 +72,8 @@ def _names(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _closed(schema: Any) -> Any:
-    """Returns the schema with all objects closed, as Converse requires
-    (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); objects without
-    `additionalProperties` get it."""
+    """Closes all objects, as Converse requires
+    (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html)."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, Mapping):

@@ -1,5 +1,4 @@
-"""The parts of Converse's answers that are read, whole and streamed; unknown fields are skipped.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html and
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html and
 …/API_runtime_ContentBlockDelta.html"""
 
 from __future__ import annotations
@@ -9,29 +8,65 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.bedrock.finish import FINISH_REASONS, unusable
 from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
 from integrations.providers.common.charges import served_tier
-from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.common.completion import reasoning_encrypted, reasoning_text, url_citation
+from integrations.providers.errors import unusable
 from integrations.providers.usage import Usage, with_total
+
+PROVIDER = "bedrock"
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+# Converse's words for "The model produced invalid output", or a call that cannot be read:
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
+_MALFORMED = ("malformed_model_output", "malformed_tool_use")
+
+
+def finish_reason(stop_reason: str, *, called: bool) -> str:
+    """Returns the finish reason. `called` means that the answer holds calls of the client's tools, since calls of the
+    vendor's own tools end in `tool_use` too. An unknown reason behind an answer is an ordinary end (see
+    `check_usable`)."""
+    reason = FINISH_REASONS.get(stop_reason, "stop")
+    if reason in ("stop", "tool_calls"):
+        return "tool_calls" if called else "stop"
+    return reason
+
+
+def check_usable(stop_reason: str, *, has_output: bool, usage: Usage | None) -> None:
+    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, even if it begins with text:
+    an agent would take that text for the end of its work. An unknown reason is an error only when there is no answer
+    (`has_output` is False)."""
+    if stop_reason in _MALFORMED:
+        problem = f"the model's answer was broken ({stop_reason})"
+    elif stop_reason not in FINISH_REASONS and not has_output:
+        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none given'})"
+    else:
+        return
+    raise unusable(problem, PROVIDER, usage=usage, is_failed_generation=True)
+
 
 SERVER_TOOL = "server_tool_use"
 
 
 class Struct(msgspec.Struct, rename="camel"):
-    """The base of the structures, whose fields have camelCase names in the JSON of Converse."""
+    pass
 
 
 class CacheDetail(Struct):
-    """The number of the tokens written to the prompt cache that are kept for `ttl`."""
-
     ttl: Any = None
     input_tokens: int | float | None = 0
 
 
 class Counts(Struct):
-    """The token counts of an answer. `inputTokens` leaves out tokens read from or written to the prompt cache."""
+    """`inputTokens` leaves out tokens read from or written to the prompt cache."""
 
     input_tokens: int | float | None = 0
     output_tokens: int | float | None = 0
@@ -41,8 +76,9 @@ class Counts(Struct):
     cache_details: list[CacheDetail] | None = None
 
     def usage(self, service_tier: Any = None) -> Usage:
-        """Returns the usage. The values of `service_tier`:
-        https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html."""
+        """Values of `service_tier`:
+        https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html
+        """
         read, written = _count(self.cache_read_input_tokens), _count(self.cache_write_input_tokens)
         prompt, completion, is_total = with_total(
             _count(self.input_tokens) + read + written, _count(self.output_tokens), _count(self.total_tokens)
@@ -86,29 +122,20 @@ class Image(Struct):
 
 
 def annotation(citation: Citation, start: int, end: int) -> dict[str, Any] | None:
-    """Returns the citation as OpenAI's annotation; None unless it cites a web page. `start` and `end` are offsets in
-    the text."""
     web = citation.location.web if citation.location else None
     if web is None or not web.url:
         return None
-    title = citation.title or web.domain or web.url
-    return {
-        "type": "url_citation",
-        "url_citation": {"url": web.url, "title": title, "start_index": start, "end_index": end},
-    }
+    return url_citation(web.url, citation.title or web.domain or web.url, start, end)
 
 
 def citation_of(citation: Any) -> Citation:
-    """Returns the decoded citation. Raises ProviderError(UNUSABLE) for another form."""
     try:
         return msgspec.convert(citation, Citation)
     except msgspec.ValidationError as error:
-        raise unusable("a citation is not of Converse's form") from error
+        raise unusable("a citation is not of Converse's form", PROVIDER) from error
 
 
 def specific_fields(answer: Any) -> dict[str, Any]:
-    """Returns the vendor's fields of an answer, or of an event of a stream, that describe the answer and not its
-    content, with the stop reason where it is an unknown one."""
     fields = {
         "stopReason": "" if answer.stop_reason in FINISH_REASONS else answer.stop_reason,
         "additionalModelResponseFields": answer.additional_model_response_fields,
@@ -120,15 +147,14 @@ def specific_fields(answer: Any) -> dict[str, Any]:
 
 
 def image_part(format_name: str, content: str) -> dict[str, Any]:
-    """Returns an image in the form that OpenRouter gives images in an answer (`message.images`)."""
     return {"type": "image_url", "image_url": {"url": f"data:image/{format_name};base64,{content}"}}
 
 
 def reasoning_detail(model: Model, index: int, text: str, signature: str, redacted: bytes) -> dict[str, Any] | None:
-    """Returns the entry of `reasoning_details` that has to come back unchanged; None for unsigned reasoning.
+    """The entry of `reasoning_details` that must come back unchanged; None for unsigned reasoning.
 
-    `index` is the block's place in the message as it will come back: behind as many thoughts, calls and, if there was
-    any, the text, which is one block then. A model may think between its calls.
+    `index` is the block's place in the returned message: after as many thoughts, calls and (as one block) text. A model
+    may think between its calls.
     """
     name = model.reasoning_format
     if redacted:

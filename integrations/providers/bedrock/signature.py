@@ -1,5 +1,4 @@
-"""The signature of a request with access keys (SigV4) by botocore, AWS's own library, which knows AWS's rules for
-canonical paths and needs no socket for signing."""
+"""SigV4 by botocore, AWS's own library: it knows AWS's rules for canonical paths and signs without a socket."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _SERVICE = "bedrock"
 
 
 class Signer(SigV4Auth):
-    """Signs by SigV4 with a cached signing key of the day, which saves four of the five HMACs of a signature."""
+    """Caches the day's signing key, which saves four of a signature's five HMACs."""
 
     def __init__(self, key_id: str, secret: str, session_token: str | None, *, region: str) -> None:
         super().__init__(ReadOnlyCredentials(key_id, secret, session_token), _SERVICE, region)
@@ -24,7 +23,7 @@ class Signer(SigV4Auth):
         self._key = b""
 
     def signed(self, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-        """Returns the headers of a POST with those of its signature, all names in lower case."""
+        """The headers of a POST with its signature, all names in lower case."""
         request = AWSRequest("POST", url, headers=headers, data=body)
         self.add_auth(request)
         return {name.lower(): value for name, value in request.headers.items()}

@@ -1,6 +1,5 @@
-"""Translates an event stream of ConverseStream to chunks.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; botocore's parser reads the
-frames with their checksums, and works on bytes alone."""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; botocore's parser reads the
+frames and verifies their checksums, without I/O."""
 
 from __future__ import annotations
 
@@ -13,9 +12,8 @@ import msgspec
 from botocore.eventstream import EventStreamMessage
 
 from integrations.providers.base import ChatRequest, StreamEvent
-from integrations.providers.bedrock.blocks import CollectedBlocks, Pieces, is_own
+from integrations.providers.bedrock.blocks import Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
-from integrations.providers.bedrock.finish import PROVIDER, check_usable, finish_reason
 from integrations.providers.bedrock.frames import (
     Delta,
     Frames,
@@ -26,15 +24,18 @@ from integrations.providers.bedrock.frames import (
 from integrations.providers.bedrock.models import model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
+    PROVIDER,
     SERVER_TOOL,
     annotation,
+    check_usable,
     citation_of,
+    finish_reason,
     image_part,
     reasoning_detail,
     specific_fields,
 )
 from integrations.providers.bedrock.tools import forbids_calls
-from integrations.providers.common.completion import Chunks
+from integrations.providers.common.completion import Chunks, CollectedBlocks
 from integrations.providers.common.stream import DialectStream
 from integrations.providers.errors import ProviderError
 
@@ -43,8 +44,8 @@ _ID_BYTES = 4096
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is being streamed. `position` is the tool call's number among the answer's calls, `place`
-    the thought's place in the message. `is_answer` means that the call's input is the answer's text."""
+    """`position` is the tool call's index among the calls, `place` the thought's place in the message. `is_answer`: the
+    call's input is the answer's text."""
 
     position: int = -1
     place: int = -1
@@ -60,28 +61,6 @@ class _Block:
 
 class BedrockStream(DialectStream[EventStreamMessage]):
     """Translates the event streams of ConverseStream."""
-
-    __slots__ = (
-        "_blocks",
-        "_chunks",
-        "_collected",
-        "_details",
-        "_ids",
-        "_images",
-        "_last_text",
-        "_model",
-        "_no_calls",
-        "_opened",
-        "_request",
-        "_schema_tool",
-        "_specific",
-        "_started",
-        "_stop_reason",
-        "_stopped",
-        "_talk",
-        "_text_length",
-        "_text_start",
-    )
 
     def __init__(self, request: ChatRequest, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(Frames(), model=request.model, provider=PROVIDER, redact=redact)
@@ -156,9 +135,11 @@ class BedrockStream(DialectStream[EventStreamMessage]):
                 out += self._end(event.stop_reason or "")
 
     def _open(self, payload: bytes) -> StreamEvent:
-        """Returns the chunk with the role. Converse sends no id in the stream, so one is derived from bytes at fixed
-        places, independent of how the network cuts the stream. AWS pads each event at random, which gives answers with
-        equal beginnings different ids."""
+        """The chunk with the role.
+
+        Converse sends no id, so one is derived from bytes at fixed places, however the network cuts the stream. AWS
+        pads each event at random, so answers with equal beginnings get different ids.
+        """
         self._opened = True
         seed = self._request.body[-_ID_BYTES:] + self._started[:_ID_BYTES] + payload[:_ID_BYTES]
         self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
@@ -259,11 +240,10 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         return self._end_of(block, index) + self._own(block)
 
     def _own(self, block: _Block) -> list[StreamEvent]:
-        """Returns the chunk with Converse's own blocks and those around them, nothing while there are none."""
         whole = block.pieces.whole(block.reasoning, block.signature, block.redacted)
-        if self._schema_tool or (block.hidden and not is_own(whole)):
+        if self._schema_tool or not whole or (block.hidden and not is_own(whole)):
             return []
-        content = self._collected.add(whole)
+        content = self._collected.add(lambda: whole, is_own=is_own(whole))
         return [self._chunks.specific({"content": content})] if content else []
 
     def _end_of(self, block: _Block, index: int) -> list[StreamEvent]:

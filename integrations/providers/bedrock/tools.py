@@ -1,5 +1,4 @@
-"""Translates tools and their choice to Converse's `toolConfig`.
-https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html"""
+"""https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html"""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.bedrock.models import Model
+from integrations.providers.common.claude import takes_forced_tools
 from integrations.providers.common.conversation import Conversation, ToolCall
 from integrations.providers.common.parameters import (
     FunctionTool,
@@ -32,8 +32,8 @@ Choice = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolConfig:
-    """The `toolConfig` of a request, empty without `tools`. `for_history_only` means that the tools are listed only
-    because the history names them."""
+    """The `toolConfig` of a request, empty without `tools`. `for_history_only`: the tools are listed only because the
+    history names them."""
 
     tools: list[dict[str, Any]]
     choice: Choice | None = None
@@ -41,9 +41,10 @@ class ToolConfig:
 
 
 def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> ToolConfig:
-    """Returns the `toolConfig`. Converse has no word for `none`: without tools no call is possible, but it refuses a
-    history of calls without a `toolConfig`. For such a history the tools stay, an instruction forbids calls, and a call
-    in the answer is left out."""
+    """Converse has no choice `none` and refuses a history of calls without a `toolConfig`.
+
+    For such a history the tools stay, an instruction forbids calls, and a call in the answer is left out.
+    """
     functions, others = function_tools(mapped)
     choice = tool_choice(mapped)
     native, search = [_native(mapped, tool) for tool in others], _search(mapped, model)
@@ -58,21 +59,20 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
     tools: list[dict[str, Any]] = []
     for function in functions:
         tools += _tool(mapped, model, function)
-    if choice is not None and choice.kind in ("required", "function") and not model.takes_forced_tools:
+    is_forced = choice is not None and choice.kind in ("required", "function")
+    if is_forced and not takes_forced_tools(model.family, model.version):
         raise mapped.refuse("tool_choice", f"{model.name} cannot be made to call a tool")
     return ToolConfig(tools + native + [tool for tool in search if tool not in native], _choice(choice))
 
 
 def with_forced(config: ToolConfig, function: FunctionTool) -> ToolConfig:
-    """Returns the configuration with a tool by which the model has to answer, unless it calls another allowed tool."""
     spec = {"name": function.name, "description": function.description, "inputSchema": {"json": _schema(function)}}
     choice: Choice = {"any": {}} if config.tools and not config.for_history_only else {"tool": {"name": function.name}}
     return ToolConfig([*config.tools, {"toolSpec": spec}], choice)
 
 
 def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
-    """Returns `web_search_options` as Amazon's own tool. Raises UnsupportedParameterError for a model without it, which
-    would answer from memory."""
+    """Raises UnsupportedParameterError for a model without web search, which would answer from memory."""
     options = mapped.take("web_search_options")
     if options is None:
         return []
@@ -87,7 +87,6 @@ def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
 
 
 def system_tools(fields: Mapping[str, Any]) -> set[str]:
-    """Returns the names of the vendor's own tools that the request offers."""
     tools = [tool for tool in fields.get("tools") or () if isinstance(tool.get("systemTool"), Mapping)]
     if fields.get("web_search_options") is not None:
         tools.append(_GROUNDING)
@@ -99,13 +98,12 @@ def forbids_calls(fields: Mapping[str, Any]) -> bool:
 
 
 def _called(conversation: Conversation) -> list[str]:
-    """Returns the names of the tools that the history calls, each once."""
     blocks = (block for turn in conversation.turns for block in turn.blocks)
     return list(dict.fromkeys(block.name for block in blocks if isinstance(block, ToolCall)))
 
 
 def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) -> dict[str, Any] | None:
-    """Returns Claude's own `tool_choice`, which replaces Converse's and alone can forbid parallel calls."""
+    """Claude's own `tool_choice`, which replaces Converse's; only it can forbid parallel calls."""
     if mapped.take("parallel_tool_calls") is not False:
         return None
     if not model.is_claude:

@@ -1,4 +1,4 @@
-"""Forwards requests of the Messages API to Claude at Bedrock: InvokeModel and InvokeModelWithResponseStream
+"""InvokeModel and InvokeModelWithResponseStream
 (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html)."""
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from integrations.providers.bedrock import ADAPTER
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.bedrock.frames import Frames
 from integrations.providers.bedrock.models import model_of
-from integrations.providers.claude.betas import BEDROCK, HEADER, known_betas
-from integrations.providers.claude.requests import VERSION_HEADER, at_host, names_files_by_address, version_for
+from integrations.providers.claude.requests import (
+    BEDROCK,
+    HEADER,
+    VERSION_HEADER,
+    at_host,
+    known_betas,
+    names_files_by_address,
+    version_for,
+)
 from integrations.providers.common.sse import ServerSentEvent, UnreadableStreamError
 from integrations.providers.errors import ProviderError
 
@@ -83,11 +90,7 @@ def _own_betas(body: bytes) -> list[str]:
 
 
 class BedrockRelay(MessagesRelay):
-    """Passes on the events of the Messages API that the frames of Bedrock's event stream hold."""
-
     has_plain = False
-
-    __slots__ = ()
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(model=model, provider=provider, redact=redact, parser=_EventFrames())
@@ -96,8 +99,6 @@ class BedrockRelay(MessagesRelay):
 
 
 class _EventFrames:
-    """A parser of event streams whose frames hold events (see `common.stream.Parser`)."""
-
     __slots__ = ("_frames",)
 
     def __init__(self) -> None:

@@ -1,15 +1,12 @@
-"""Forwards requests of the Messages API to Claude at Vertex AI
-(https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude)."""
+"""https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude"""
 
 from __future__ import annotations
 
 from integrations.providers.anthropic.cache_markers import marked
-from integrations.providers.anthropic.counting import parse_count
-from integrations.providers.anthropic.forwarding import MessagesForwarder
+from integrations.providers.anthropic.forwarding import MessagesForwarder, parse_count
 from integrations.providers.anthropic.hosts import VERTEX_AI
 from integrations.providers.base import NOTHING, ChatRequest, Credentials, Needs, ParsedResponse, UpstreamRequest
-from integrations.providers.claude.betas import VERTEX
-from integrations.providers.claude.requests import VERSION_HEADER, at_host, names_files_by_address, version_for
+from integrations.providers.claude.requests import VERSION_HEADER, VERTEX, at_host, names_files_by_address, version_for
 from integrations.providers.vertex.adapter import ADAPTER
 from integrations.providers.vertex.partners import partner_of
 from integrations.providers.vertex.publishers import publisher_model
@@ -42,7 +39,7 @@ class VertexForwarder(MessagesForwarder):
 
 
 class VertexCounter(VertexForwarder):
-    """Counts tokens, at the address of a model of its own, so that the body names the model."""
+    """Tokens are counted at a separate address, so the body names the model."""
 
     # A request to count has no place for parameters of an answer.
     parameters = frozenset()

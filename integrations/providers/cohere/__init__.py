@@ -1,5 +1,4 @@
-"""Cohere's chat, version 2 (https://docs.cohere.com/reference/chat). `request` and `messages` write the request,
-`response` and `stream` read answers (with `finish`, `usage`, `citations`)."""
+"""Cohere's chat, version 2 (https://docs.cohere.com/reference/chat)."""
 
 from __future__ import annotations
 

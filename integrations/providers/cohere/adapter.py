@@ -1,5 +1,3 @@
-"""The adapter of Cohere: addresses, headers and failures; the other modules of this package translate."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -47,7 +45,6 @@ class CohereAdapter(DialectAdapter):
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
     def endpoint_of(self, operation: str, credentials: Credentials) -> Endpoint:
-        """Returns the address and the headers of another operation than chat (`embed`)."""
         endpoint = self._endpoints.get(credentials)
         return Endpoint(endpoint.url.removesuffix("chat") + operation, endpoint.headers)
 
@@ -67,8 +64,7 @@ class CohereAdapter(DialectAdapter):
 
 
 def _endpoint(credentials: Credentials) -> Endpoint:
-    """Returns the endpoint. Its base address may end in the version, as the gateway's default does, or not, as in the
-    vendor's SDKs."""
+    """The base address may end in the version, as the gateway's default does, or not, as in the vendor's SDKs."""
     base_url = (credentials.base_url or COHERE.base_url).rstrip("/").removesuffix("/v2")
     headers = {
         "content-type": "application/json",

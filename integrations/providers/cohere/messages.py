@@ -1,6 +1,3 @@
-"""Converts messages to Cohere's form: OpenAI's roles and calls, Cohere's own contents, documents separate from the
-messages."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +19,7 @@ _SEE_DOCUMENT = "See the document."
 
 
 def needed_media(request: ChatRequest) -> Needs:
-    """Returns the addresses of documents, since Cohere takes their text. It fetches images itself."""
+    """Cohere takes the text of documents, so they are fetched here. It fetches images itself."""
     if b'"document_url"' not in request.body and b'"file"' not in request.body:
         return NOTHING
     parts = (part for message in request.fields["messages"] for part in _parts_of(message))
@@ -32,8 +29,6 @@ def needed_media(request: ChatRequest) -> Needs:
 
 
 class Messages:
-    """The translated messages of one request. `documents` is filled while they are translated."""
-
     def __init__(self, mapped: Mapped, media: Mapping[str, Media], *, keep_thinking: bool) -> None:
         self.documents: list[dict[str, Any]] = []
         self._mapped = mapped
@@ -44,7 +39,6 @@ class Messages:
         self._noted: set[str] = set()
 
     def translated(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the messages in Cohere's form. Raises UnsupportedParameterError."""
         written: list[dict[str, Any]] = []
         for index, message in enumerate(messages):
             if message["role"] != "tool":
@@ -55,8 +49,7 @@ class Messages:
         return written + self._held_images()
 
     def _held_images(self) -> list[dict[str, Any]]:
-        """Returns a message of the user with the images of tool results, which themselves hold text and documents
-        only."""
+        """A user's message with the images of tool results, which can hold only text and documents."""
         images, self._images = self._images, []
         return [{"role": "user", "content": images}] if images else []
 
@@ -173,8 +166,6 @@ class Messages:
         }
 
     def _document(self, part: Mapping[str, Any], place: str) -> dict[str, Any] | None:
-        """Returns the text of a document, None when the part is no document. Raises UnsupportedParameterError when the
-        document is not text."""
         url = _document_url(part)
         if not url:
             return None
@@ -201,8 +192,7 @@ class Messages:
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:
-    """Returns False for an empty message, which Cohere refuses: "all elements in history must have a message". An
-    answer may be empty."""
+    """Cohere refuses empty messages ("all elements in history must have a message"), except answers."""
     if message["role"] == "tool" or message.get("tool_calls"):
         return True
     content = message["content"]
@@ -218,7 +208,6 @@ def _parts_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _document_url(part: Mapping[str, Any]) -> str:
-    """Returns the address or data URL of a document part, empty for other parts."""
     if part.get("type") == "document_url":
         holder = part.get("document_url")
         url = holder.get("url") if isinstance(holder, Mapping) else holder
@@ -247,8 +236,6 @@ def _image(part: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _citations(citations: Any) -> list[dict[str, Any]]:
-    """Returns Cohere's own citations without the numbers that the gateway adds in a stream; an empty list for another
-    vendor's objects."""
     if not isinstance(citations, list) or not all(isinstance(citation, Mapping) for citation in citations):
         return []
     own = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
@@ -256,7 +243,6 @@ def _citations(citations: Any) -> list[dict[str, Any]]:
 
 
 def _placed(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the citations if they are Cohere's, which all have a start and an end."""
     return citations if all("start" in one and "end" in one for one in citations) else []
 
 
@@ -266,7 +252,7 @@ def _plan(own: Mapping[str, Any]) -> str:
 
 
 def _apart(thinking: str, plan: Any) -> str:
-    """Returns the thoughts without the plan, which the gateway's answer puts behind them."""
+    """The thoughts without the plan, which the gateway's answer appends to them."""
     if not isinstance(plan, str) or not plan or not thinking.endswith(plan):
         return thinking
     return thinking.removesuffix(plan).removesuffix("\n")
@@ -279,7 +265,6 @@ def _as_parts(content: Any) -> list[Any]:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    """Returns the text of earlier reasoning, without parts that another vendor signed or marked as its own."""
     details = message.get("reasoning_details") or message.get("thinking_blocks")
     if isinstance(details, list) and details:
         own = [detail for detail in details if isinstance(detail, Mapping) and _is_free(detail)]

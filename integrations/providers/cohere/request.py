@@ -1,4 +1,4 @@
-"""Writes the body of a chat request (https://docs.cohere.com/reference/chat)."""
+"""https://docs.cohere.com/reference/chat"""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
-    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     mapped = Mapped(provider, request.fields, is_translated=request.is_translated)
     _refuse_other_kinds(mapped)
     reasons = not request.model.startswith(_NOT_REASONING)
@@ -106,8 +105,8 @@ def _tool(function: FunctionTool) -> dict[str, Any]:
 
 
 def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
-    """Returns True when all tools are strict. Cohere applies strictness to all tools or none, and then requires each to
-    have a required parameter (https://docs.cohere.com/docs/structured-outputs#structured-outputs-tools)."""
+    """Cohere applies strictness to all tools or none, and requires each to have a required parameter
+    (https://docs.cohere.com/docs/structured-outputs#structured-outputs-tools)."""
     if not any(function.strict for function in functions):
         return None
     if all(function.strict and function.parameters.get("required") for function in functions):
@@ -117,8 +116,7 @@ def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
 
 
 def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
-    """Sets the format of the answer. Cohere follows every schema strictly:
-    https://docs.cohere.com/docs/structured-outputs"""
+    """Cohere follows every schema strictly: https://docs.cohere.com/docs/structured-outputs"""
     answer_format = parameters.response_format(mapped)
     if answer_format is None:
         return
@@ -141,7 +139,7 @@ def _sampling(body: dict[str, Any], mapped: Mapped) -> None:
 
 
 def _penalty(name: str, mapped: Mapped) -> float | None:
-    """Returns the penalty. Cohere's go from 0 to 1, OpenAI's from -2 to 2."""
+    """Cohere's penalties go from 0 to 1, OpenAI's from -2 to 2."""
     value: float | None = mapped.take(name)
     if value is None or 0 <= value <= 1:
         return value
@@ -168,8 +166,11 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
 
 
 def _budget(mapped: Mapped, reasoning: ReasoningRequest, limit: int | None) -> int | None:
-    """Returns the token budget of thinking; None lets the model decide, as `max` asks for. The limit includes thoughts,
-    so the budget is at most four fifths of it, unless the client itself sets a budget below the limit."""
+    """The token budget of thinking; None lets the model decide, as `max` asks for.
+
+    The limit includes thoughts, so the budget is at most four fifths of it, unless the client sets a budget below the
+    limit.
+    """
     named = reasoning.budget_tokens
     if named is not None and (limit is None or named < limit):
         return named

@@ -1,4 +1,4 @@
-"""Translates a streamed answer of Cohere to chunks (https://docs.cohere.com/docs/streaming)."""
+"""https://docs.cohere.com/docs/streaming"""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from uuid import uuid4
 import msgspec
 
 from integrations.providers.base import StreamEvent
-from integrations.providers.cohere.citations import url_citations
-from integrations.providers.cohere.finish import failed, finish_reason, unknown_reason
-from integrations.providers.cohere.usage import logprobs_of, usage_of
+from integrations.providers.cohere.response import (
+    failed,
+    finish_reason,
+    logprobs_of,
+    unknown_reason,
+    url_citations,
+    usage_of,
+)
 from integrations.providers.common.completion import Chunks
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream
@@ -35,8 +40,6 @@ class _Call(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """The message of an event. Deltas hold one object in each field, `message-start` has empty lists."""
-
     content: _Content | list[Any] | None = None
     tool_plan: str | None = None
     tool_calls: _Call | list[Any] | None = None
@@ -65,20 +68,6 @@ _NO_MESSAGE = _Message()
 
 class CohereStream(DialectStream[ServerSentEvent]):
     """Translates the streams of Cohere's chat, version 2."""
-
-    __slots__ = (
-        "_calls",
-        "_chunks",
-        "_count",
-        "_handlers",
-        "_length",
-        "_plan",
-        "_reason",
-        "_silent",
-        "_started",
-        "_starts",
-        "_thoughts",
-    )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
@@ -135,8 +124,6 @@ class CohereStream(DialectStream[ServerSentEvent]):
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _decoded(self, event: ServerSentEvent) -> _Event | None:
-        """Returns the decoded event, None for one that is not used. Raises the error that it carries, UNUSABLE for
-        bytes that are no event."""
         try:
             decoded = _decode(event.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -197,8 +184,7 @@ class CohereStream(DialectStream[ServerSentEvent]):
         yield self._chunks.arguments(position, call.function.arguments)
 
     def _tool_call_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
-        """Yields `{}` for a call without arguments, for which Cohere sends nothing while the wire format requires a
-        JSON object."""
+        """Yields `{}` for a call without arguments: Cohere sends nothing, and the wire format requires an object."""
         position = self._position(event)
         if position in self._silent:
             self._silent.discard(position)
@@ -241,7 +227,6 @@ class CohereStream(DialectStream[ServerSentEvent]):
             yield self._chunks.specific(fields)
 
     def _error_event(self, data: bytes) -> ProviderError | None:
-        """Returns the failure that an event of another shape reports; None for a type that may be added one day."""
         try:
             decoded = _decode_any(data)
         except (msgspec.DecodeError, UnicodeDecodeError):

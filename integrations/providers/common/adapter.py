@@ -1,4 +1,4 @@
-"""The base of the adapters, which removes the secrets in use from every failure that they report."""
+"""The base of the adapters, which redacts the secrets in use from every failure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from integrations.providers.errors import ProviderError
 
 
 class DialectAdapter(ABC):
-    """The base of an adapter. Its only state is what it caches for each credentials object, which also lists the
-    secrets in use."""
+    """An adapter's only state is its cache per credentials object, which also lists the secrets in use."""
 
     def __init__(self, traits: Traits, known: PerCredentials[Any]) -> None:
         self.provider = traits.provider
@@ -44,5 +43,4 @@ class DialectAdapter(ABC):
         return failure(provider=self.provider, status=status, headers=headers, body=body)
 
     def redact(self, error: ProviderError) -> None:
-        """Removes the secrets in use from the failure."""
         redact(error, self._known.secrets())

@@ -1,5 +1,3 @@
-"""One line of a batch's results, in the form that all vendors' lines are read into."""
-
 from __future__ import annotations
 
 import msgspec
@@ -11,10 +9,12 @@ _MAX_MESSAGE_CHARACTERS = 2000
 
 
 class BatchResult(msgspec.Struct, frozen=True):
-    """The answer to one request of a batch. `status` is the HTTP status that the request would have had by itself, 0
-    where the vendor never ran it. `answer` is the JSON of the answer or of the error. `usage` is None where the vendor
-    counted nothing; `error_code` is empty for an answer. `given` is what the answer gives out of what the provider
-    keeps."""
+    """The answer to one request of a batch, from any vendor.
+
+    `status` is the HTTP status that the request would have had alone, 0 if the vendor never ran it. `answer` is the
+    JSON of the answer or error. `usage` is None if the vendor counted nothing; `error_code` is empty for an answer.
+    `given` is what the answer gives out of what the provider keeps.
+    """
 
     custom_id: str
     status: int
@@ -28,5 +28,4 @@ class BatchResult(msgspec.Struct, frozen=True):
 
 
 def shortened(message: object) -> str:
-    """Returns an error's message as a record keeps it; empty for anything but a text."""
     return message[:_MAX_MESSAGE_CHARACTERS] if isinstance(message, str) else ""

@@ -1,7 +1,7 @@
-"""Claude's own blocks in an assistant's message, for other vendors: as texts where they have one, else named.
+"""Claude's own blocks in an assistant's message, for other vendors: as text if possible, else named in a warning.
 
-An answer of Claude may hold a summary that stands for the conversation before it, and calls and results of the vendor's
-tools. Clients send them back (`integrations/providers/anthropic/blocks.py`), also to other models.
+An answer of Claude may hold a summary of the conversation, and calls and results of the vendor's tools. Clients send
+them back (`integrations/providers/anthropic/blocks.py`), also to other models.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ Json = Mapping[str, Any]
 
 
 def summary_text(summary: str) -> str:
-    """Returns the summary of a conversation, marked as what it is."""
     return f"<summary_of_the_conversation_so_far>\n{summary}\n</summary_of_the_conversation_so_far>"
 
 
 def carried(request: ChatRequest) -> ChatRequest:
-    """Returns the request for a vendor that does not know Claude's blocks; the same one where it has none of them."""
     if find(request.body, OWN_BLOCKS) < 0:
         return request
     fields = _decode(request.body)

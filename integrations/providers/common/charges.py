@@ -1,5 +1,3 @@
-"""Reads the charges in answers besides token counts: a stated cost, searches, the service tier; without I/O."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -40,13 +38,13 @@ CHARGES = frozenset(
 
 
 def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
-    """Returns the cost of the answer in US dollars as the provider states it; None where it states none.
+    """The cost of the answer in US dollars as the provider states it; None if it states none.
 
-    OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and its followers state `cost`, which with a key
-    of the customer's own leaves out the vendor's charge; Perplexity states an object with `total_cost`
-    (https://docs.perplexity.ai/api-reference/chat-completions-post); xAI states `cost_in_usd_ticks`; DeepInfra states
-    `estimated_cost`. An answer of Perplexity or xAI is never free: a 0 means that they have not counted yet, or that
-    another provider sells their models (Azure).
+    OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and its followers state `cost`, which with a
+    customer's own key leaves out the vendor's charge. Perplexity states an object with `total_cost`
+    (https://docs.perplexity.ai/api-reference/chat-completions-post), xAI `cost_in_usd_ticks`, DeepInfra
+    `estimated_cost`. A 0 of Perplexity or xAI means that they have not counted yet, or that another provider (Azure)
+    sells their model.
     """
     cost = usage.get("cost")
     if isinstance(cost, Mapping):
@@ -60,8 +58,7 @@ def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
 
 
 def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | None:
-    """Returns the full cost where the customer's own key was used, since the stated cost is then only the broker's
-    fee."""
+    """With the customer's own key, the stated cost is only the broker's fee; returns the full cost."""
     if cost is None or usage.get("is_byok") is not True:
         return cost
     details = usage.get("cost_details")
@@ -70,7 +67,7 @@ def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | N
 
 
 def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
-    """Returns the number of searches that are charged for, and their size. Perplexity searches for every answer."""
+    """The number of charged searches, and their size. Perplexity searches for every answer."""
     size = usage.get("search_context_size")
     if isinstance(size, str) and size:
         return count_of(usage.get("num_search_queries")) or 1, size
@@ -82,7 +79,7 @@ def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def served_tier(name: object) -> str:
-    """Returns the service tier that served an answer, in the names that prices use; empty for the standard tier."""
+    """The service tier in the names that prices use; empty for the standard tier."""
     if not isinstance(name, str):
         return ""
     lower = name.lower()
@@ -90,7 +87,6 @@ def served_tier(name: object) -> str:
 
 
 def stated_count(value: object) -> int | None:
-    """Returns the count that a number or a text of digits states; None for anything else."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -102,7 +98,6 @@ def stated_count(value: object) -> int | None:
 
 
 def count_of(value: object) -> int:
-    """Returns a valid count, else 0."""
     if value is None or type(value) is int:
         # Nearly all counts are of these types.
         return value if value is not None and 0 < value < _MAX_COUNT else 0
@@ -110,7 +105,7 @@ def count_of(value: object) -> int:
 
 
 def _dollars(value: object, *, maximum: Decimal = _MAX_DOLLARS) -> Decimal | None:
-    """Returns a valid amount, else None. A float is read by its shortest exact text."""
+    """Reads a float by its shortest exact text."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

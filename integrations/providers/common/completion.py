@@ -1,11 +1,13 @@
-"""Writes chat completions and chunks of the wire format for providers with another dialect. Reasoning is sent as
-`reasoning_content` (the text, as DeepSeek and most look-alikes name it) and, where it has to come back unchanged, as
-OpenRouter's `reasoning_details`."""
+"""Writes completions and chunks of the wire format for providers with another dialect.
+
+Reasoning is sent as `reasoning_content` (the text, named as by DeepSeek and most look-alikes) and, if it must come back
+unchanged, as OpenRouter's `reasoning_details`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -37,10 +39,16 @@ def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "")
     return detail
 
 
+def url_citation(url: str, title: str, start: int, end: int) -> dict[str, Any]:
+    """https://platform.openai.com/docs/api-reference/chat/object"""
+    cited = {"url": url, "title": title, "start_index": start, "end_index": end}
+    return {"type": "url_citation", "url_citation": cited}
+
+
 @dataclass(slots=True)
 class ParsedChoice:
-    """One choice of a whole answer. `content` is None when there is no text (a tool call, an empty answer). `specific`
-    holds further fields of the vendor's answer under the vendor's names (`provider_specific_fields`)."""
+    """`content` is None without text (a tool call, an empty answer). `specific` holds further fields of the vendor's
+    answer under the vendor's names (`provider_specific_fields`)."""
 
     content: str | None = None
     reasoning: str = ""
@@ -73,8 +81,8 @@ class ParsedChoice:
 def whole(
     answers: Iterable[ParsedChoice], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
 ) -> ParsedResponse:
-    """Returns a whole completion. `completion_id` is the provider's own id, or one derived from its answer. `usage` is
-    None when nothing was counted; the body then has zeros, while the record may have an estimate."""
+    """`completion_id` is the provider's own id, or one derived from its answer. `usage` is None if nothing was counted:
+    the body then has zeros, while the record may have an estimate."""
     choices: list[dict[str, Any]] = []
     for index, answer in enumerate(answers):
         choice = {"index": index, "message": answer.message(), "finish_reason": answer.finish_reason}
@@ -92,13 +100,39 @@ def whole(
     return ParsedResponse(body=_encode(body), model=model, finish_reason=choices[0]["finish_reason"], usage=usage)
 
 
+class CollectedBlocks:
+    """Collects the complete blocks of a stream; once a block is the vendor's own, all of them are sent."""
+
+    __slots__ = ("_waiting", "has_own")
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], dict[str, Any]]] = []
+        self.has_own = False
+
+    def add(self, whole: Callable[[], dict[str, Any]], *, is_own: bool) -> list[dict[str, Any]]:
+        """`whole` returns the block's form in a whole answer. Returns the blocks that may be sent now."""
+        self._waiting.append(whole)
+        self.has_own = self.has_own or is_own
+        if not self.has_own:
+            return []
+        waiting, self._waiting = self._waiting, []
+        return [one() for one in waiting]
+
+
+def input_of(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text) or {}
+    except msgspec.DecodeError:
+        return {}
+
+
 def _is_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(entry, Mapping) for entry in value)
 
 
 class Chunks:
-    """Writes the chunks of one stream. `id` and `model` may be set when the provider has sent them: the id before the
-    first chunk, since a stream has only one. Where the provider sends no id, it is made here."""
+    """Writes the chunks of one stream. `model` may be set when the provider sends it, `id` before the first chunk only,
+    since a stream has one id. If the provider sends no id, one is made here."""
 
     __slots__ = ("_created", "_head", "_listed", "id", "model")
 
@@ -118,7 +152,7 @@ class Chunks:
         return self._event(index, {"content": text}, has_output=bool(text), text=visible, fields=logprobs_json)
 
     def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
-        """Returns a chunk of reasoning. `text` may be empty, since a signature or encrypted block comes alone."""
+        """`text` may be empty: a signature or encrypted block comes alone."""
         delta: dict[str, Any] = {}
         if text:
             delta["reasoning_content"] = text
@@ -129,7 +163,6 @@ class Chunks:
     def tool_call(
         self, position: int, call_id: str, name: str, arguments: str = "", index: int = 0, **extra: Any
     ) -> StreamEvent:
-        """Returns the first delta of the call at `position` among the calls of the answer."""
         call = {"index": position, **tool_call(call_id, name, arguments, **extra)}
         return self._event(index, {"tool_calls": [call]}, has_output=True)
 
@@ -138,15 +171,19 @@ class Chunks:
         return self._event(index, delta, has_output=True)
 
     def listed(self, **lists: Iterable[Mapping[str, Any]]) -> StreamEvent:
-        """Returns a chunk with entries of lists of choice 0 that grow during the stream (`annotations`). Each entry
-        carries its number, since the official SDK's stream helper joins the entries of a list by `index` and fails at a
-        second one without it."""
+        """A chunk with entries of growing lists of choice 0 (`annotations`).
+
+        Each entry carries its index: the official SDK's stream helper joins a list's entries by `index`, and fails at a
+        second one without it.
+        """
         delta = {name: numbered for name, entries in lists.items() if (numbered := self._numbered(name, entries))}
         return self._event(0, delta, has_output=bool(delta))
 
     def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
-        """Returns a chunk with complete fields of `provider_specific_fields`: a field comes once, while a list of
-        objects may continue in a later chunk and has its entries numbered (see `listed`)."""
+        """A chunk with complete fields of `provider_specific_fields`.
+
+        A field comes once; a list of objects may continue in a later chunk, so its entries are numbered (see `listed`).
+        """
         numbered = {
             name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
             for name, value in fields.items()
@@ -154,19 +191,18 @@ class Chunks:
         return self._event(index, {"provider_specific_fields": numbered}, has_output=bool(numbered))
 
     def _numbered(self, name: str, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the entries with their numbers. `name` identifies the list among all lists of the answer."""
         start = self._listed.get(name, 0)
         numbered = [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]
         self._listed[name] = start + len(numbered)
         return numbered
 
     def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
-        """Returns a chunk with any other output: a refusal, annotations, an image."""
         return self._event(index, delta, has_output=True)
 
     def last(self, finish_reasons: Mapping[int, str], usage: Usage | None) -> list[StreamEvent]:
-        """Returns the last chunk: empty deltas, a finish reason for every choice, and usage once, with zeros when
-        nothing was counted."""
+        """The last chunk: empty deltas, each choice's finish reason, and usage once, with zeros if nothing was
+        counted.
+        """
         choices = [
             {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
         ]
@@ -176,7 +212,6 @@ class Chunks:
     def _event(
         self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", fields: bytes = b""
     ) -> StreamEvent:
-        """Returns a chunk of the choice. `fields` is the encoded rest of the choice, beginning with a comma."""
         data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), fields)
         return StreamEvent(data, has_output, text)
 

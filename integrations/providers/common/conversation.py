@@ -1,34 +1,40 @@
-"""Reads the messages of a chat-completion request as turns and blocks, the form that all other dialects have.
+"""Reads a request's messages as turns and blocks, the form of all other dialects.
 
-Reasoning has the form of OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): a
-block that one vendor signed or encrypted is useful to that vendor only, so an adapter takes the blocks of its own
-`format`.
+Reasoning has the form of OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens). Only
+the vendor that signed or encrypted a block can use it, so an adapter takes the blocks of its own `format`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from integrations.providers.common.claude import CLAUDE
 from integrations.providers.errors import UnsupportedParameterError
 
 Role = Literal["user", "assistant", "system"]
 _SYSTEM_ROLES = ("system", "developer")
 # Data URLs without a media type are plain text (RFC 2397).
 _DEFAULT_MEDIA_TYPE = "text/plain"
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+)
 _URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text. `cache_control` is Anthropic's prompt-cache marker, which clients put on content parts, or OpenAI's
-    `prompt_cache_breakpoint` translated to it."""
+    """`cache_control` is Anthropic's prompt-cache marker, or OpenAI's `prompt_cache_breakpoint` translated to it."""
 
     text: str
     cache_control: Mapping[str, Any] | None = None
@@ -36,7 +42,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """An image, document, sound or film, by address or as a data URL. `detail` is OpenAI's image detail."""
+    """An image, document, audio or video, by address or as a data URL. `detail` is OpenAI's image detail."""
 
     kind: Literal["image", "document", "audio", "video"]
     url: str
@@ -51,16 +57,14 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Native(Attachment):
-    """A content part in the vendor's own form; only for an adapter that accepts such parts (see
-    `read_conversation`)."""
+    """A content part in the vendor's own form, for adapters that accept such parts (see `read_conversation`)."""
 
     part: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool. `arguments` is the JSON text as sent; `extra` holds vendor fields of the call, such as
-    `extra_content`."""
+    """`arguments` is the JSON text as sent; `extra` holds vendor fields of the call, such as `extra_content`."""
 
     id: str
     name: str
@@ -69,8 +73,7 @@ class ToolCall:
     cache_control: Mapping[str, Any] | None = None
 
     def arguments_object(self) -> dict[str, Any]:
-        """Returns the decoded arguments, since other dialects take no text. Raises UnsupportedParameterError when they
-        are not a JSON object."""
+        """Raises UnsupportedParameterError unless the arguments are a JSON object, which other dialects require."""
         try:
             decoded = msgspec.json.decode(self.arguments or "{}")
         except msgspec.DecodeError:
@@ -82,8 +85,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool's call. `name` is the function's name, found through the call; empty when the history has no
-    such call."""
+    """`name` is the function's name, found through the call; empty if the history has no such call."""
 
     call_id: str
     name: str
@@ -94,9 +96,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty). `data`
-    is text that a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs to.
-    `index` is the entry's place in the answer, None where the client has not kept it."""
+    """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty).
+
+    `data` is text that a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs
+    to. `index` is the entry's place in the answer, None if the client dropped it.
+    """
 
     text: str = ""
     signature: str = ""
@@ -107,12 +111,12 @@ class Reasoning:
 
 
 Block = Text | Attachment | ToolCall | ToolResult | Reasoning
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The blocks of one role. `role` is "system" for instructions in mid-conversation, where `read_conversation` keeps
-    places."""
+    """`role` is "system" for mid-conversation instructions, if `read_conversation` keeps places."""
 
     role: Role
     blocks: tuple[Block, ...]
@@ -120,8 +124,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation. `system` holds system and developer messages in order: those before the first turn, and all
-    others too unless places are kept. Adjacent turns of one role are merged; tool results belong to the user's role."""
+    """`system` holds the system and developer messages in order: those before the first turn, and all others unless
+    places are kept. Adjacent turns of one role are merged; tool results belong to the user's role."""
 
     system: tuple[Text, ...]
     turns: tuple[Turn, ...]
@@ -133,6 +137,9 @@ class Conversation:
                     yield block
                 elif isinstance(block, ToolResult):
                     yield from (part for part in block.content if isinstance(part, Attachment))
+
+    def details(self) -> set[str]:
+        return {attachment.detail for attachment in self.attachments()} - {"", "auto"}
 
 
 # An `IsNative` function returns True for a content part of the vendor's own dialect, which passes unchanged.
@@ -149,10 +156,12 @@ def read_conversation(
     keep_places: bool = False,
     rebuild: Rebuild | None = None,
 ) -> Conversation:
-    """Returns the conversation. Parts that `native` accepts become `Native`, in their place. With `keep_places`
-    instructions behind the first turn are turns of role "system", for vendors that take them there or for
-    `instructions.as_user`. `rebuild` is called for each message of the assistant that has `provider_specific_fields`.
-    Raises UnsupportedParameterError for a content part that only the OpenAI dialect knows."""
+    """Parts that `native` accepts become `Native`, in place. `keep_places` turns later instructions into turns of role
+    "system", for vendors that take them or for `instructions.as_user`. `rebuild` is called for each assistant's message
+    with `provider_specific_fields`.
+
+    Raises UnsupportedParameterError for a content part that only the OpenAI dialect knows.
+    """
     system: list[Text] = []
     turns: list[tuple[Role, list[Block]]] = []
     names: dict[str, str] = {}
@@ -180,14 +189,43 @@ def read_conversation(
 
 
 def _is_begun(turns: list[tuple[Role, list[Block]]]) -> bool:
-    """Returns True when a turn has content that is not blank."""
     return any(not isinstance(block, Text) or block.text.strip() for _, blocks in turns for block in blocks)
 
 
+def stored_content(
+    message: Mapping[str, Any], blocks: Iterable[Block], is_block: Callable[[Any], bool]
+) -> list[Mapping[str, Any]] | None:
+    """The vendor's own blocks of an earlier answer, returned with its message. None if the field holds anything else
+    (another vendor's blocks), or the message has files."""
+    fields = message.get("provider_specific_fields")
+    content = fields.get("content") if isinstance(fields, Mapping) else None
+    if not isinstance(content, list) or not content or not all(map(is_block, content)):
+        return None
+    return None if any(isinstance(block, Attachment) for block in blocks) else content
+
+
+def in_place(thoughts: list[tuple[int, Item]], others: list[Item]) -> list[Item]:
+    """Puts thoughts at their original places: a signed thought must not be moved.
+
+    None is left at the end, which Claude refuses; an answer that was cut off may end with one.
+    """
+    placed: list[Item] = []
+    waiting = list(reversed(others))
+    for index, thought in thoughts:
+        while len(placed) < index and waiting:
+            placed.append(waiting.pop())
+        if not waiting:
+            break
+        placed.append(thought)
+    return placed + waiting[::-1]
+
+
 def with_distinct_ids(conversation: Conversation, allowed: Callable[[str], str]) -> Conversation:
-    """Returns the conversation with distinct ids of calls, each in the form that `allowed` makes. Some vendors number
-    the calls of each answer anew or give them no id, and others refuse a history with a repeated id. A result belongs
-    to the preceding call with its id."""
+    """Gives each call a distinct id in the form that `allowed` makes.
+
+    Some vendors number each answer's calls anew or send no id, and others refuse repeated ids. A result belongs to the
+    preceding call with its id.
+    """
     used: set[str] = set()
     # `given` maps, within one turn, the client's id of a call to the ids that are sent.
     given: dict[str, list[str]] = {}
@@ -227,7 +265,7 @@ def _system(message: Mapping[str, Any], index: int) -> list[Text]:
 
 
 def data_url(url: str) -> tuple[str, bytes]:
-    """Returns the media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError when it is none."""
+    """The media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError for anything else."""
     head, comma, body = url[5:].partition(",")
     if url[:5].lower() != "data:" or not comma:
         raise UnsupportedParameterError("messages", "a data URL has no data")
@@ -240,9 +278,16 @@ def data_url(url: str) -> tuple[str, bytes]:
     return media_type.strip().lower() or _DEFAULT_MEDIA_TYPE, data
 
 
+def sniffed(data: bytes) -> str:
+    """The media type that a file's first bytes show, which vendors compare with the declared one; empty if none."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for start, media_type in _SIGNATURES if data.startswith(start)), "")
+
+
 def _decoded(body: str) -> bytes:
-    """Returns the bytes of a data URL's body. Base64 with line breaks, in the alphabet for URLs, or without padding is
-    accepted. Raises ValueError for anything else."""
+    """Accepts base64 with line breaks, in the alphabet for URLs, or without padding. Raises ValueError for anything
+    else."""
     compact = unquote_to_bytes(body).translate(_URL_ALPHABET, b" \t\r\n").rstrip(b"=")
     return base64.b64decode(compact + b"=" * (-len(compact) % 4), validate=True)
 
@@ -271,7 +316,6 @@ def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], nativ
 
 
 def _marked(blocks: list[Block], message: Mapping[str, Any]) -> list[Block]:
-    """Returns the blocks with the message's cache marker on the last one, unless that has its own."""
     marker = marker_of(message)
     if marker and blocks:
         last = blocks[-1]
@@ -307,14 +351,14 @@ def _reasoning(message: Mapping[str, Any]) -> Iterator[Reasoning]:
 
 
 def _detail(detail: Mapping[str, Any]) -> Reasoning:
-    """Returns one entry of `reasoning_details`: OpenRouter's, or Anthropic's own blocks (`thinking`,
-    `redacted_thinking`), which may also come under `thinking_blocks`."""
+    """Reads an entry of OpenRouter's, or Anthropic's blocks (`thinking`, `redacted_thinking`), which may also come
+    under `thinking_blocks`."""
     own = detail.get("type") in ("thinking", "redacted_thinking")
     return Reasoning(
         text=str(detail.get("text") or detail.get("thinking") or detail.get("summary") or ""),
         signature=str(detail.get("signature") or ""),
         data=str(detail.get("data") or ""),
-        format=str(detail.get("format") or ("anthropic-claude-v1" if own else "")),
+        format=str(detail.get("format") or (CLAUDE if own else "")),
         id=str(detail.get("id") or ""),
         index=index if isinstance(index := detail.get("index"), int) else None,
     )
@@ -362,15 +406,13 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
 
 
 def tool_reference_text(part: Mapping[str, Any]) -> str:
-    """Returns what a search for tools has found, for a vendor that has no such block. All tools are offered there, also
-    those that Anthropic offers once they are found
-    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool)."""
+    """The result of a tool search as text, for vendors without such a block. They are offered all tools, also those
+    that Anthropic offers once found (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool).
+    """
     return f"Tool available: {part.get('tool_name')}"
 
 
 def _file(part: Mapping[str, Any], where: str) -> Attachment:
-    """Returns the attachment of OpenAI's `file` part with the data inside
-    (https://platform.openai.com/docs/guides/pdf-files)."""
     file = part.get("file")
     data = file.get("file_data") if isinstance(file, Mapping) else None
     if not isinstance(file, Mapping) or not isinstance(data, str) or not data:
@@ -386,8 +428,8 @@ def marker_of(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _breakpoint(point: Any) -> Mapping[str, Any] | None:
-    """Returns OpenAI's marker (https://developers.openai.com/api/docs/guides/prompt-caching) in Anthropic's form.
-    OpenAI's lifetimes, half an hour and more, become an hour; without one the vendor's default applies."""
+    """OpenAI's marker (https://developers.openai.com/api/docs/guides/prompt-caching) in Anthropic's form. OpenAI's
+    lifetimes, half an hour and more, become an hour; without one the vendor's default applies."""
     if not isinstance(point, Mapping):
         return None
     return {"type": "ephemeral", "ttl": "1h"} if point.get("ttl") else {"type": "ephemeral"}

@@ -1,4 +1,4 @@
-"""Embeddings in OpenAI's form, into and out of which the adapters of all dialects translate
+"""Embeddings in OpenAI's form, which all adapters translate
 (https://platform.openai.com/docs/api-reference/embeddings)."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.common.forwarder import OperationForwarder
+from integrations.providers.common.forwarder import Dialect, OperationForwarder
 from integrations.providers.common.usage import read_usage
-from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.usage import Usage
 
 # Four bytes for each token is the usual rule of thumb for text.
@@ -27,7 +27,7 @@ Vector = bytes
 
 
 class EmbeddingsRequest(msgspec.Struct):
-    """The fields of a request that the gateway has validated already. `input_type` is Cohere's and NVIDIA's field."""
+    """The fields of a validated request. `input_type` is Cohere's and NVIDIA's field."""
 
     model: str
     input: str | list[Any]
@@ -37,12 +37,11 @@ class EmbeddingsRequest(msgspec.Struct):
 
     @property
     def inputs(self) -> list[Any]:
-        """The inputs, each a text or an array of tokens."""
         given = self.input
         return given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
 
     def texts(self, provider: str) -> list[str]:
-        """Returns the inputs. Raises UnsupportedParameterError for arrays of tokens."""
+        """Raises UnsupportedParameterError for arrays of tokens."""
         if not isinstance(self.inputs[0], str):
             raise UnsupportedParameterError("input", "texts are taken here, and no tokens", provider=provider)
         return self.inputs
@@ -55,14 +54,13 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.encode
 
 
-class EmbeddingsForwarder(OperationForwarder):
+class EmbeddingsForwarder(OperationForwarder[Dialect]):
     """A native adapter of embeddings. `max_inputs` is the most inputs of one request to the provider; a longer request
     is sent in several."""
 
     max_inputs = 2048
 
     def inputs_at_once(self, request: ChatRequest) -> int:
-        """Returns the most inputs of one request for the request's model."""
         return self.max_inputs
 
     def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
@@ -96,16 +94,15 @@ class EmbeddingsForwarder(OperationForwarder):
 
     @abstractmethod
     def _read(self, request: ChatRequest, body: bytes) -> tuple[list[Vector], Usage | None]:
-        """Returns the vectors of an answer in the order of the inputs, and the usage, None where the vendor counts no
-        tokens. Raises msgspec.DecodeError or ProviderError."""
-        ...
+        """The vectors in the order of the inputs, and the usage, None if the vendor counts no tokens.
 
-    def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(message, kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+        Raises msgspec.DecodeError or ProviderError.
+        """
+        ...
 
 
 def in_format(vector: Vector, encoding_format: str | None) -> Vector:
-    """Returns the vector in the form that the request asks for, the very bytes where it has that form."""
+    """Returns the same bytes if the vector has the requested format."""
     is_text = vector.lstrip()[:1] == b'"'
     if is_text == (encoding_format == "base64"):
         return vector
@@ -120,7 +117,6 @@ def in_format(vector: Vector, encoding_format: str | None) -> Vector:
 
 
 def answered(vectors: Sequence[Vector], model: str, usage: Usage) -> ParsedResponse:
-    """Returns the answer with these vectors in OpenAI's form."""
     head = _encode({"object": "list", "model": model, "usage": _usage_object(usage)})
     rows = b",".join([b'{"object":"embedding","index":%d,"embedding":%b}' % row for row in enumerate(vectors)])
     body = head[:-1] + b',"data":[' + rows + b"]}"
@@ -128,12 +124,11 @@ def answered(vectors: Sequence[Vector], model: str, usage: Usage) -> ParsedRespo
 
 
 def recorded(count: int, model: str, usage: Usage) -> bytes:
-    """Returns what the record of an answer holds: all but the vectors, which nobody reads."""
+    """The record of an answer without its vectors, which nobody reads."""
     return _encode({"object": "list", "model": model, "embeddings": count, "usage": _usage_object(usage)})
 
 
 def estimated(request: EmbeddingsRequest) -> Usage:
-    """Returns the tokens of the inputs, estimated by their bytes, where they are no tokens already."""
     tokens = sum(
         -(-len(one.encode("utf-8", "replace")) // _BYTES_PER_TOKEN) if isinstance(one, str) else len(one)
         for one in request.inputs
@@ -142,8 +137,7 @@ def estimated(request: EmbeddingsRequest) -> Usage:
 
 
 def prompt_usage(counts: Any) -> Usage | None:
-    """Returns the tokens of OpenAI's usage object; None without a count. Some vendors count the total alone, and an
-    embedding has no output."""
+    """None without a count. Some vendors count only the total, and an embedding has no output."""
     if not isinstance(counts, dict):
         return None
     found = read_usage(counts)
@@ -153,7 +147,6 @@ def prompt_usage(counts: Any) -> Usage | None:
 
 
 def vectors_of(body: bytes) -> list[Vector]:
-    """Returns the vectors of an answer in OpenAI's form, in their order. Raises msgspec.DecodeError."""
     return [bytes(row.embedding) for row in _decode_answer(body).data]
 
 

@@ -1,4 +1,4 @@
-"""The address and headers of requests with the same credentials, computed once and not for each request."""
+"""Computes the address and headers once per credentials object instead of per request."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class Endpoint:
 
 
 class PerCredentials(Generic[Made]):
-    """A cache of the values that are the same for every request with the same credentials. It is keyed by identity,
-    since a changed integration is a new object; holding the object keeps its id from being reused."""
+    """Caches values per credentials object. Keys are identities, since a changed integration is a new object; the cache
+    holds the object, so that its id is not reused."""
 
     __slots__ = ("_known", "_make", "_secret_extra")
 
     def __init__(self, make: Callable[[Credentials], Made], *, secret_extra: tuple[str, ...] = ()) -> None:
-        """Creates the cache. `secret_extra` names the entries of `Credentials.extra` that are secrets."""
         self._make = make
         self._secret_extra = secret_extra
         self._known: dict[int, tuple[Credentials, Made]] = {}
@@ -44,7 +43,7 @@ class PerCredentials(Generic[Made]):
         return endpoint
 
     def secrets(self) -> tuple[str, ...]:
-        """Returns every secret in use, none of which may appear in a message to a client."""
+        """Every secret in use; none may appear in a message to a client."""
         found = {credentials.secret for credentials, _ in self._known.values()}
         for credentials, _ in self._known.values():
             found |= secret_values(credentials)

@@ -244,8 +244,8 @@ _RATE_WORDS = re.compile(r"(?i)\b(?:tokens|requests) per (?:minute|hour|day)\b|\
 
 
 def reason_in(decoded: Any, message: str, status: int | None, *, provider: str = "") -> FailureKind | None:
-    """Returns the kind of failure that the body shows; None when only the status shows it. `status` is None for a
-    failure that came after the status was sent. `decoded` is the body's JSON, or None; `message` is its error text."""
+    """The kind of failure that the body shows; None if only the status shows it. `status` is None for a failure after
+    the status was sent. `decoded` is the body's JSON, or None; `message` is its error text."""
     if status == 402:
         return FailureKind.QUOTA
     if status in (404, 405, 408):
@@ -262,8 +262,8 @@ def reason_in(decoded: Any, message: str, status: int | None, *, provider: str =
 
 
 def refuses_credential(decoded: Any, message: str) -> bool:
-    """Returns whether the provider says that it does not know the credential, or no longer accepts it. A provider that
-    knows the credential and denies it the call says something else. `decoded` is the body's JSON."""
+    """Whether the provider does not know or no longer accepts the credential. Denying a known credential one call is a
+    different failure. `decoded` is the body's JSON."""
     return not _UNKNOWN_KEYS.isdisjoint(code.lower() for code in _codes(decoded, _MAX_DEPTH)) or _names_key(message)
 
 
@@ -308,7 +308,6 @@ def _by_words(message: str, codes: set[str]) -> FailureKind | None:
 
 
 def _codes(decoded: Any, depth: int) -> Iterator[str]:
-    """Yields every code in a body, at any depth."""
     if depth <= 0:
         return
     if isinstance(decoded, list):
@@ -323,8 +322,8 @@ def _codes(decoded: Any, depth: int) -> Iterator[str]:
 
 
 def _vendors_words(name: str, value: Any) -> Any:
-    """Returns the value of a field, decoded where it is the text that OpenRouter passes on from the vendor (`raw`);
-    None for the client's own words, which FastAPI repeats (`input`)."""
+    """Decodes the text that OpenRouter passes on from the vendor (`raw`); None for the client's own words, which
+    FastAPI repeats (`input`)."""
     if name == "raw" and isinstance(value, str):
         return _json(value)
     return None if name == "input" else value

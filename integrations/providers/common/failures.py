@@ -1,5 +1,3 @@
-"""Translates a provider's failure: the status to its kind, the message without secrets, the wait time."""
-
 from __future__ import annotations
 
 import re
@@ -85,12 +83,11 @@ def kind_of(status: int) -> FailureKind:
 
 
 def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
-    """Removes the integrations' own secrets from an error, since a provider may echo a key of any form."""
+    """Removes the integration's secrets from an error; a provider may echo a key of any form."""
     rephrase(error, lambda text: scrub(text, *secrets))
 
 
 def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
-    """Applies `change` to every text of an error: its message and the vendor's own object."""
     error.message = change(error.message)
     error.args = (error.message,)
     if error.details is not None:
@@ -98,12 +95,10 @@ def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
 
 
 def error_message(body: bytes) -> str:
-    """Returns the message of an error body, which is JSON of any known shape or text; empty when there is none."""
     return _read(body)[1]
 
 
 def _read(body: bytes) -> tuple[Any, str]:
-    """Returns an error body's JSON, None when it is no JSON, and its message."""
     try:
         decoded = msgspec.json.decode(body)
         return decoded, message_in(decoded)
@@ -117,9 +112,9 @@ def _read(body: bytes) -> tuple[Any, str]:
 
 
 def message_in(decoded: Any) -> str:
-    """Returns the message in an error of any known shape: `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama),
-    `{"message"}` (Mistral, Cerebras), `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any
-    of these (Google), `{"base_resp": {"status_msg"}}` (MiniMax)."""
+    """Reads `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama), `{"message"}` (Mistral, Cerebras), `{"detail":
+    "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any of these (Google), and `{"base_resp":
+    {"status_msg"}}` (MiniMax)."""
     if isinstance(decoded, str):
         return decoded[:_MESSAGE_LENGTH]
     if isinstance(decoded, list):
@@ -137,15 +132,15 @@ _MESSAGE_FIELDS = ("error", "message", "detail", "errors", "base_resp", "status_
 
 
 def is_status_alone(fields: Mapping[str, Any]) -> bool:
-    """Returns True for a body in which MiniMax reports a failure under status 200: no choice, and a status of its own
-    that is not 0 (https://platform.minimax.io/docs/api-reference/errorcode)."""
+    """MiniMax reports failures under status 200: no choice, and a status of its own that is not 0
+    (https://platform.minimax.io/docs/api-reference/errorcode)."""
     status = fields.get("base_resp")
     return isinstance(status, Mapping) and bool(status.get("status_code")) and not fields.get("choices")
 
 
 def _with_upstream_detail(message: str, decoded: dict[str, Any]) -> str:
-    """Returns the message with the vendor's reason from `metadata.raw`, since OpenRouter's own message is only
-    "Provider returned error" (https://openrouter.ai/docs/api-reference/errors)."""
+    """Adds the vendor's reason from `metadata.raw`: OpenRouter's own message is only "Provider returned error"
+    (https://openrouter.ai/docs/api-reference/errors)."""
     metadata = decoded.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     return f"{message}: {raw}"[:_MESSAGE_LENGTH] if message and isinstance(raw, str) and raw else message
@@ -158,7 +153,7 @@ def failure(
     headers: Mapping[str, str],
     body: bytes,
 ) -> ProviderError:
-    """Returns the error behind a non-2xx answer. Where the provider sent no message, it is made from the status."""
+    """The error of a non-2xx answer. Without a message of the provider, one is made from the status."""
     decoded, message = _read(body)
     message = message or f"{provider} answered with status {status}"
     error = _error(decoded, message, status, kind_of(status), provider=provider)
@@ -168,8 +163,8 @@ def failure(
 
 
 def failure_in_body(decoded: Any, *, provider: str, status: int | None = None) -> ProviderError:
-    """Returns the error in a 200 body or stream event (`error`, or a bare `{"message", "code"}`). `status` is the
-    status that the vendor's own code or name of the error stands for, if it is known."""
+    """The error in a 200 body or stream event (`error`, or a bare `{"message", "code"}`). `status` is the one that the
+    vendor's code or name of the error stands for, if known."""
     status = _status_in(decoded) if status is None else status
     kind = kind_of(status) if status else FailureKind.UNAVAILABLE
     message = message_in(decoded) or f"{provider} reported an error without a message"
@@ -180,7 +175,6 @@ _WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.QUOTA
 
 
 def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *, provider: str) -> ProviderError:
-    """Returns the error of a body; the reason that the body names takes precedence over its status."""
     kind = reason_in(decoded, message, status, provider=provider) or kind
     return ProviderError(
         scrub(message),
@@ -193,8 +187,9 @@ def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *,
 
 
 def _error_object(decoded: Any) -> Any:
-    """Returns the object that describes the error: `error` where that is an object, else the whole body (Mistral,
-    Cohere, Bedrock, xAI, whose `error` is a text)."""
+    """`error` if that is an object, else the whole body (Mistral, Cohere, Bedrock, and xAI, whose `error` is a
+    text).
+    """
     if isinstance(decoded, list):
         decoded = decoded[0] if decoded else None
     error = decoded.get("error") if isinstance(decoded, dict) else None
@@ -202,8 +197,6 @@ def _error_object(decoded: Any) -> Any:
 
 
 def _status_in(decoded: Any) -> int | None:
-    """Returns the HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, Mistral's
-    `raw_status_code`, others' `status`."""
     if not isinstance(decoded, dict):
         return None
     error = decoded.get("error")

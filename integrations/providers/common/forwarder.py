@@ -1,9 +1,8 @@
-"""The base of the native adapters (`providers/native.py`): what they have in common, whatever the client's protocol."""
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 from integrations.providers.base import (
     NOTHING,
@@ -15,10 +14,12 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.common.adapter import DialectAdapter
-from integrations.providers.errors import ProviderError, UnsupportedParameterError
+from integrations.providers.errors import ProviderError, UnsupportedParameterError, unusable
+
+Dialect = TypeVar("Dialect", bound=DialectAdapter)
 
 
-class Forwarder(ABC):
+class Forwarder(ABC, Generic[Dialect]):
     """A native adapter, which sends and fails as the provider's adapter of chat completions does."""
 
     forward_headers: tuple[str, ...] = ()
@@ -26,13 +27,12 @@ class Forwarder(ABC):
     parameters: frozenset[str] = frozenset()
     keeps_state = False
 
-    def __init__(self, adapter: DialectAdapter) -> None:
+    def __init__(self, adapter: Dialect) -> None:
         self._dialect = adapter
         self.provider = adapter.provider
         self.traits = adapter.traits
 
     def serves(self, model: str) -> bool:
-        """Returns whether the provider has the operation for the model."""
         return True
 
     def takes(self, body: bytes) -> bool:
@@ -54,11 +54,14 @@ class Forwarder(ABC):
     @abstractmethod
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse: ...
 
+    def _unusable(self, message: str) -> ProviderError:
+        return unusable(message, self.provider)
+
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return self._dialect.classify_failure(status, headers, body)
 
 
-class OperationForwarder(Forwarder):
+class OperationForwarder(Forwarder[Dialect]):
     """A native adapter of an operation that no chat completion can express (docs/surfaces.md), embeddings and the like.
     It reads the client's own request and writes the client's own form of answer."""
 
@@ -69,9 +72,7 @@ class OperationForwarder(Forwarder):
         return answer
 
     def parts(self, request: ChatRequest) -> Sequence[ChatRequest]:
-        """Returns the requests that the provider gets in place of one that is larger than it takes."""
         return (request,)
 
     def joined(self, request: ChatRequest, answers: Sequence[ParsedResponse]) -> ParsedResponse:
-        """Returns the answer to the request, from those to its parts in their order."""
         return answers[0]

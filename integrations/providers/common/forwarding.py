@@ -1,5 +1,5 @@
-"""The forwarding of requests in a client's own protocol: the client's bytes, with the model's name as the provider has
-it (docs/architecture.md#surfaces)."""
+"""Forwards requests in a client's own protocol: the client's bytes, with the provider's name of the model
+(docs/architecture.md#surfaces)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _decode_model = msgspec.json.Decoder(_Model).decode
 
 
 def with_model(body: bytes, model: str, body_model: str = "") -> bytes:
-    """Returns the JSON object `body` with `model`; the very bytes where it names that model already. `body_model` is
-    the model that it names, empty where the caller does not have it."""
+    """Returns the same bytes if they name that model. `body_model` is the model in the body, empty if the caller does
+    not have it."""
     if (body_model or _decode_model(body).model) == model:
         return body
     fields = _decode(body)
@@ -43,13 +43,11 @@ def _raw(model: str) -> msgspec.Raw:
 
 
 def framed(event: ServerSentEvent) -> bytes:
-    """Returns the lines of an event as the provider sent it, without the blank line that ends it."""
     data = event.data if _LF not in event.data else event.data.replace(b"\n", b"\ndata: ")
     return b"event: %b\ndata: %b" % (event.event.encode(), data) if event.event else b"data: " + data
 
 
 def frames(translator: StreamTranslator, events: bytes) -> bytes:
-    """Returns the framed chunks that the translator makes of a stream's events, however short the stream."""
     chunks = translator.feed(events)
     # A stream that broke off has no proper end, and the chunks before it are all there is.
     with suppress(ProviderError):

@@ -1,5 +1,5 @@
-"""Reads and changes the fields of a form (https://www.rfc-editor.org/rfc/rfc7578), whose boundary is in its first
-line. The bytes of files are never copied but in a body that changes."""
+"""Reads and changes the fields of a form (https://www.rfc-editor.org/rfc/rfc7578), whose boundary is in its first line.
+Copies the bytes of files only into a changed body."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ _MAX_HEAD_BYTES = 64 * 1024
 
 
 class Bytes(Protocol):
-    """What is needed of the bytes of a form, which may lie in a file."""
-
     def __getitem__(self, place: slice, /) -> bytes: ...
 
     def find(self, wanted: bytes, start: int = 0, end: int | None = None, /) -> int: ...
 
 
 class Part(NamedTuple):
-    """A field of a form, or a file: its name, the file's name (None for a field), and the place of its content in the
-    body."""
+    """A field or a file: its name, the filename (None for a field), and the place of its content in the body."""
 
     name: str
     filename: str | None
@@ -31,7 +28,6 @@ class Part(NamedTuple):
 
 
 def boundary_of(body: Bytes) -> bytes:
-    """Returns the boundary. Raises ValueError for a body that does not begin with one."""
     end = body.find(b"\r\n", 0, _MAX_BOUNDARY_BYTES)
     if body[:2] != b"--" or end < 3:
         raise ValueError("the body does not begin with a boundary")
@@ -39,7 +35,7 @@ def boundary_of(body: Bytes) -> bytes:
 
 
 def parts_of(body: Bytes) -> list[Part]:
-    """Returns the parts in their order. Raises ValueError for a body that is no form."""
+    """Raises ValueError for a body that is not a form."""
     return list(_parts(body, b"\r\n--" + boundary_of(body)))
 
 
@@ -77,7 +73,6 @@ def text_of(body: Bytes, part: Part) -> str:
 
 
 def with_field(body: bytes, name: str, value: str) -> bytes:
-    """Returns the body with another value of the field; the very bytes where it has that value."""
     for part in parts_of(body):
         if part.name == name and text_of(body, part) != value:
             return body[: part.start] + value.encode() + body[part.end :]

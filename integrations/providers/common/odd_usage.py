@@ -1,5 +1,5 @@
-"""Decodes answers whose usage does not have the documented form, since an answer must not be lost with its counts: a
-number that is a text is read, and a usage that cannot be read is unknown."""
+"""Decodes answers with malformed usage, so that counts do not cost the answer: reads a number in a text; usage that
+cannot be read is unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def despite_usage(decode: Callable[[bytes], _Decoded]) -> Callable[[bytes], _Decoded]:
-    """Returns a decoder like `decode` that takes answers with any usage. It raises the errors of `decode`."""
+    """Returns a decoder that accepts any usage, and otherwise raises the errors of `decode`."""
 
     def read(data: bytes) -> _Decoded:
         try:
@@ -35,7 +35,6 @@ def despite_usage(decode: Callable[[bytes], _Decoded]) -> Callable[[bytes], _Dec
 
 
 def _changed(data: bytes, change: Callable[[Any], Any]) -> bytes:
-    """Returns the JSON object with `change` applied to its usage. All else keeps its bytes."""
     fields = _decode_fields(data)
     for name, raw in fields.items():
         if name in _NAMES:

@@ -1,6 +1,3 @@
-"""Reads the request's parameters in the forms that other dialects need, and collects warnings for those without a
-counterpart."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -48,8 +45,6 @@ THINKING_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A function among the tools. `extra` holds fields beside `function`, such as `cache_control`."""
-
     name: str
     description: str
     parameters: Mapping[str, Any]
@@ -59,8 +54,7 @@ class FunctionTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """The choice among the tools. `function` is the function's name for kind "function"; `allowed` restricts the choice
-    (OpenAI: allowed_tools)."""
+    """`function` is the name for kind "function"; `allowed` restricts the choice (OpenAI: allowed_tools)."""
 
     kind: Literal["none", "auto", "required", "function"]
     function: str = ""
@@ -77,14 +71,13 @@ class ResponseFormat:
 
     @property
     def described_schema(self) -> Mapping[str, Any]:
-        """Returns the schema with the format's description in it, for a provider that has no other place for that."""
+        """The schema with the format's description in it, for providers without another place for that."""
         return {"description": self.description, **self.schema} if self.description else self.schema
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """The settings of `thinking` and `reasoning_effort` of a request in one form. `enabled` is None where the request
-    has neither."""
+    """`thinking` and `reasoning_effort` in one form. `enabled` is None if the request has neither."""
 
     enabled: bool | None = None
     budget_tokens: int | None = None
@@ -94,9 +87,6 @@ class ReasoningRequest:
 
 @dataclass(slots=True)
 class Mapped:
-    """Records which parameters an adapter has translated; the others have no counterpart and are named in warnings.
-    `is_translated` is the request's."""
-
     provider: str
     fields: Mapping[str, Any]
     is_translated: bool = False
@@ -104,19 +94,23 @@ class Mapped:
     notes: list[str] = field(default_factory=list)
 
     def take(self, name: str) -> Any:
-        """Returns the value of a parameter that the adapter translates; None when it is absent or null."""
         self.taken.add(name)
         return self.fields.get(name)
 
     def drop(self, name: str, reason: str = "") -> None:
-        """Adds a warning for a part that is left out although its parameter was read."""
         self.notes.append(f"{name}: dropped, {reason or f'{self.provider} has no counterpart'}")
+
+    def drop_names(self) -> None:
+        """Adds a warning for the names of speakers. In results of tools and functions, `name` is the tool's name."""
+        messages = self.fields["messages"]
+        if any(message.get("name") and message["role"] not in ("tool", "function") for message in messages):
+            self.drop("messages.name")
 
     def refuse(self, parameter: str, problem: str) -> UnsupportedParameterError:
         return UnsupportedParameterError(parameter, problem, provider=self.provider)
 
     def warnings(self) -> tuple[str, ...]:
-        """Returns the warnings, and is called last: the dropped parts and every field that was not taken."""
+        """Call this last: every field that was not taken becomes a warning."""
         for name, value in self.fields.items():
             if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
                 continue
@@ -134,18 +128,17 @@ def max_tokens(mapped: Mapped) -> int | None:
 
 
 def stop_sequences(mapped: Mapped) -> list[str]:
-    """Returns the stop sequences without empty ones, which have no effect and which most providers refuse."""
+    """Leaves out empty sequences, which have no effect and which most providers refuse."""
     stop = mapped.take("stop")
     return [sequence for sequence in ([stop] if isinstance(stop, str) else stop or ()) if sequence != ""]
 
 
 def has_filter(search: Any) -> bool:
-    """Returns whether `web_search_options` are for chosen sites: `filters`, as the Responses API has them."""
     return isinstance(search, Mapping) and isinstance(search.get("filters"), Mapping) and bool(search["filters"])
 
 
 def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str, Any]]]:
-    """Returns the functions, and the other tools: a vendor's own, for the adapter to pass on or refuse."""
+    """The functions, and the vendors' own tools for the adapter to pass on or refuse."""
     functions, others = [], []
     for tool in mapped.take("tools") or ():
         function = tool.get("function")
@@ -180,7 +173,7 @@ def _schema_of(mapped: Mapped, function: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def tool_choice(mapped: Mapped) -> ToolChoice | None:
-    """Returns the choice among the tools; None when the request leaves it to the provider's default."""
+    """None leaves the choice to the provider's default."""
     choice = mapped.take("tool_choice")
     if choice is None:
         return None
@@ -210,7 +203,6 @@ def _tool_names(tools: Iterable[Any]) -> Iterable[str]:
 
 
 def response_format(mapped: Mapped) -> ResponseFormat | None:
-    """Returns the format that the answer has to have; None for plain text."""
     answer_format = mapped.take("response_format")
     if not isinstance(answer_format, Mapping) or answer_format.get("type") in (None, "text"):
         return None
@@ -229,9 +221,8 @@ def response_format(mapped: Mapped) -> ResponseFormat | None:
 
 
 def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningRequest:
-    """Returns `thinking` and `reasoning_effort` in one form. With `own_thinking` the field `thinking` is the provider's
-    own, which judges an unknown `type` itself. Raises UnsupportedParameterError for an unknown level or type that would
-    have to be translated."""
+    """`own_thinking`: `thinking` is the provider's own field, which judges an unknown `type` itself. Raises
+    UnsupportedParameterError for an unknown level or type that must be translated."""
     thinking, effort = mapped.take("thinking"), mapped.take("reasoning_effort")
     check_reasoning_words(None if own_thinking else thinking, effort, provider=mapped.provider)
     if isinstance(thinking, Mapping):
@@ -248,8 +239,7 @@ def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> Reasonin
 
 
 def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
-    """Checks `thinking` and `reasoning_effort` for dialects that translate them. Raises UnsupportedParameterError,
-    which names the field."""
+    """Raises UnsupportedParameterError, which names the field, for values that a dialect cannot translate."""
     if effort is not None and effort not in EFFORTS:
         problem = f"{effort!r} is not a level that can be translated for {provider}: expected {', '.join(EFFORTS)}"
         raise UnsupportedParameterError("reasoning_effort", problem, provider=provider)
@@ -265,15 +255,15 @@ EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "
 
 
 def budget_of(reasoning: ReasoningRequest) -> int | None:
-    """Returns the tokens for thinking, None when the request names neither a number nor a level."""
+    """The tokens for thinking; None if the request names neither a number nor a level."""
     if reasoning.budget_tokens is not None:
         return reasoning.budget_tokens
     return EFFORT_BUDGETS.get(reasoning.effort)
 
 
 def effort_of(reasoning: ReasoningRequest) -> str:
-    """Returns a level for providers that take no number of tokens; empty when reasoning was not asked for. The borders
-    lie between the usual budgets of 1k, 8k and 24k tokens."""
+    """The level for providers without budgets; empty if reasoning was not asked for. The thresholds lie between the
+    usual budgets of 1k, 8k and 24k tokens."""
     if reasoning.effort or not reasoning.enabled:
         return "" if reasoning.effort == "none" else reasoning.effort
     if reasoning.budget_tokens is None:

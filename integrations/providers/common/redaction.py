@@ -1,7 +1,7 @@
-"""Removes secrets from texts and objects of providers: keys and account ids by their form, secrets in use by value.
+"""Removes secrets from providers' texts and objects: keys and account ids by their form, secrets in use by value.
 
-`scrub` and `details_of` serve every failure. `without_secrets` serves tests of integrations, where the host
-that answers may echo the credential in any form.
+`scrub` and `details_of` serve every failure. `without_secrets` serves tests of integrations, where the answering host
+may echo the credential in any form.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ _MAX_TOTAL_CHARACTERS = 8000
 
 
 def scrub(text: str, *secrets: str) -> str:
-    """Returns `text` without keys and account ids. `secrets` are the integration's own, which are removed
-    everywhere."""
+    """`secrets` are the integration's own, removed anywhere in the text."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, _REDACTED)
@@ -55,7 +54,7 @@ def scrub(text: str, *secrets: str) -> str:
 
 
 def rewritten(value: Any, change: Callable[[str], str]) -> Any:
-    """Returns a copy of the JSON with `change` applied to every text, including names."""
+    """Applies `change` to every text of a copy of the JSON, including names."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
@@ -66,8 +65,7 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def details_of(error: Any) -> dict[str, Any] | None:
-    """Returns a vendor's error object in a form that a client may see: without keys and account ids, and limited in
-    size. None when it is no object, or an empty one."""
+    """A vendor's error object as a client may see it: redacted and limited in size. None if empty or not an object."""
     if not isinstance(error, dict) or not error:
         return None
     cut: dict[str, Any] = _Cut().of(error, _MAX_DEPTH)
@@ -75,13 +73,11 @@ def details_of(error: Any) -> dict[str, Any] | None:
 
 
 def _beginning(text: str, max_characters: int) -> str:
-    """Returns the beginning of the text, cut between two words, since half of a key would not be recognised as one."""
+    """Cuts between two words, since half of a key would not be recognised as one."""
     return text if len(text) <= max_characters else text[:max_characters].rpartition(" ")[0]
 
 
 class _Cut:
-    """Copies one object, and stops copying its texts when the limit is reached."""
-
     def __init__(self) -> None:
         self._left = _MAX_TOTAL_CHARACTERS
 
@@ -108,12 +104,11 @@ class _Cut:
 
 
 def secret_values(credentials: Credentials) -> set[str]:
-    """Returns the values of the integration's headers, any of which may be a secret."""
     return {value for value in credentials.extra_headers.values() if len(value) >= _MIN_HEADER_SECRET}
 
 
 def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
-    """Returns every text that must not be shown: the key, its secret fields, the private parts of a service account."""
+    """Every text that must not be shown: the key, its secret fields, the private parts of a service account."""
     found = [*more, *secret_values(credentials), *(credentials.extra.get(name, "") for name in _SECRET_NAMES)]
     # The file of a service account consists mostly of ordinary words; only its private parts are secrets.
     found += _private_parts(credentials.secret) if credentials.secret[:1] == "{" else [credentials.secret]
@@ -121,8 +116,7 @@ def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Returns `text` without words that contain a part of a secret: plain, in capitals, percent-encoded or in
-    base64."""
+    """Removes words that contain a part of a secret: plain, in capitals, percent-encoded or in base64."""
     text = scrub(text, *secrets)
     for secret in secrets:
         text = _without(text, secret)

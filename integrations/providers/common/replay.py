@@ -1,4 +1,4 @@
-"""Makes a stream of a whole answer, for a provider that sends one although it was asked for a stream."""
+"""Makes a stream of a whole answer, for providers that ignore `stream`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def chunks_of(completion: bytes, usage: Usage) -> list[StreamEvent]:
-    """Returns the chunks that say the same as the JSON of a chat completion. `usage` is for one that states none."""
     fields = _decode(completion)
     choices, counts = fields.pop("choices"), fields.pop("usage", None) or usage_object(usage)
     base = {**fields, "object": "chat.completion.chunk"}
@@ -44,7 +43,7 @@ def _delta(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbered(value: Any) -> Any:
-    """Returns a list of objects with their numbers, by which the SDK's stream helper joins them; any other value."""
+    """Numbers a list of objects: the SDK's stream helper joins entries by index."""
     if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
         return value
     return [{**entry, "index": number} for number, entry in enumerate(value)]

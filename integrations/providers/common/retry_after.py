@@ -1,5 +1,3 @@
-"""Reads the time for which a provider asks callers to wait, from its headers or from the text of its error."""
-
 from __future__ import annotations
 
 import re
@@ -26,8 +24,7 @@ _STRUCTURED = re.compile(r"\br=0\b[^,]*;\s*t=(\d+)")
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Returns the seconds to wait, from `retry-after-ms`, `retry-after` (seconds or a date), or the exhausted limits;
-    None without any."""
+    """Reads `retry-after-ms`, `retry-after` (seconds or a date), or the exhausted limits; None without any."""
     now = now or datetime.now(UTC)
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
@@ -40,8 +37,6 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = No
 
 
 def wait_in_message(decoded: Any, message: str, *, now: datetime | None = None) -> float | None:
-    """Returns the seconds to wait from a failure's body: from headers that OpenRouter passes on in `metadata`, else
-    from its text."""
     error = decoded.get("error") if isinstance(decoded, Mapping) else None
     metadata = error.get("metadata") if isinstance(error, Mapping) else None
     passed_on = metadata.get("headers") if isinstance(metadata, Mapping) else None
@@ -58,9 +53,9 @@ def wait_in_message(decoded: Any, message: str, *, now: datetime | None = None) 
 
 
 def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
-    """Yields the reset times of exhausted limits: `x-ratelimit-reset-tokens` beside `x-ratelimit-remaining-tokens: 0`,
-    and the similar headers of Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras
-    (`…-day`) and Mistral (`ratelimitbysize-…`)."""
+    """The reset times of exhausted limits: `x-ratelimit-reset-tokens` beside `x-ratelimit-remaining-tokens: 0`, and
+    likewise Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras (`…-day`) and Mistral
+    (`ratelimitbysize-…`)."""
     for name, value in headers.items():
         if "ratelimit" not in name:
             continue
@@ -74,8 +69,6 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
 
 
 def _until(value: str, now: datetime) -> float | None:
-    """Returns the seconds until a time that is written as a number of seconds, a duration (`1m11.38s`), a date, or a
-    Unix time in seconds or milliseconds."""
     if (wait := _duration(value)) is not None:
         return wait
     if value.isdecimal() and len(value) <= 15:
@@ -94,7 +87,6 @@ def _number(value: str | None) -> float | None:
 
 
 def _duration(value: str) -> float | None:
-    """Returns the seconds of a duration such as `1m11.38s`, `5ms` or `12` (seconds)."""
     if (seconds := _number(value)) is not None:
         return seconds
     if not _DURATION.fullmatch(value):
@@ -103,7 +95,6 @@ def _duration(value: str) -> float | None:
 
 
 def _date(value: str) -> datetime | None:
-    """Returns the seconds until a date in HTTP's form or in ISO 8601."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(value)

@@ -1,5 +1,3 @@
-"""The search for a few bytes in a body that may be megabytes."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,6 +1,8 @@
-"""Parses server-sent events from bytes that were cut anywhere, by the HTML standard's rules; without I/O. Lines end in
-LF, CRLF or CR; a line that begins with a colon is a comment; the blank after `data:` is optional; several data lines of
-one event are joined by LF. Only the fields `data` and `event` are used."""
+"""Parses server-sent events by the HTML standard's rules, without I/O, however the bytes are cut.
+
+Lines end in LF, CRLF or CR; a line that begins with a colon is a comment; the blank after `data:` is optional; an
+event's data lines are joined by LF. Only the fields `data` and `event` are used.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,15 @@ class ServerSentEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class UnreadableStreamError(ValueError):
-    """The bytes of a stream cannot be cut into events. Its text may be shown to the client once it is redacted."""
+    """The bytes of a stream cannot be cut into events. Clients may see its text once it is redacted."""
 
 
 class EventTooLargeError(UnreadableStreamError):
-    """An event grew past MAX_EVENT_BYTES without an end."""
+    pass
 
 
 class EventParser:
-    """Takes bytes and returns the events that they complete. There is one instance per stream; the result does not
-    depend on how the bytes are cut."""
+    """Parses one stream; the result does not depend on how the bytes are cut."""
 
     __slots__ = ("_held_cr", "_parts", "_size", "_started", "at_border")
 
@@ -56,16 +57,17 @@ class EventParser:
         return self._feed_slowly(data)
 
     def single(self, data: bytes, begin: bytes = b"data: ") -> bytes:
-        """Returns the data of the event that `data` is, where that is one whole event that begins with `begin` and has
-        one line of data behind it; no bytes for any other data. Nothing is taken: `feed` takes them."""
+        """The payload of `data` if that is one whole event with a single data line after `begin`; else no bytes.
+
+        Consumes nothing: pass the bytes to `feed` too.
+        """
         end = len(data) - 2
         if self.at_border and data.startswith(begin) and data.find(b"\n", len(begin)) == end and data[end:] == b"\n\n":
             return b"" if _CR in data else data[len(begin) : end]
         return b""
 
     def flush(self) -> list[ServerSentEvent]:
-        """Returns the event that the end of the stream cut off before its blank line, if any (some providers omit the
-        last blank line)."""
+        """The event that the stream's end cut off before its blank line; some providers omit that line."""
         if self._held_cr:
             self._held_cr = False
             self._parts.append(b"\n")
@@ -99,7 +101,7 @@ class EventParser:
             raise EventTooLargeError(f"an event has more than {MAX_EVENT_BYTES} bytes")
 
     def _normalised(self, data: bytes) -> bytes:
-        """Returns the data with LF as line ends. A CR at the very end waits for the next piece."""
+        """Makes all line ends LF. A CR at the very end waits for the next bytes."""
         if self._held_cr:
             data = b"\r" + data
             self._held_cr = False
@@ -122,7 +124,6 @@ def _events(blocks: bytes) -> list[ServerSentEvent]:
 
 
 def _named_event(block: bytes) -> ServerSentEvent | None:
-    """Returns the event in a line of its name and one of its data, None for any other lines."""
     name, _, data = block.partition(b"\n")
     if not name.startswith(b"event: ") or len(name) > _MAX_NAME or not data.startswith(b"data: ") or _LF in data:
         return None
@@ -135,7 +136,6 @@ def _name(text: bytes) -> str:
 
 
 def _event(block: bytes) -> ServerSentEvent | None:
-    """Returns the event in these lines, None when it has no data (comments, keep-alives)."""
     data: list[bytes] = []
     name = ""
     for line in block.split(b"\n"):

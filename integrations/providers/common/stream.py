@@ -1,6 +1,8 @@
-"""The base of every dialect's stream translator: it takes bytes, returns events for the client, and keeps one failure.
+"""The base of the stream translators: it takes bytes, returns events for the client, and keeps one failure.
+
 A dialect adds the translation of its events (`_event`), the end of the stream (`_last_events`), and the detection of an
-error in a body that came in place of a stream (`_error_in`)."""
+error in a body that came in place of a stream (`_error_in`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.redaction import scrub
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError
+from integrations.providers.errors import FailureKind, NotAStreamError, ProviderError, unusable
 from integrations.providers.given import NOTHING_GIVEN
 from integrations.providers.usage import Usage
 
@@ -32,24 +34,23 @@ Event_co = TypeVar("Event_co", covariant=True)
 
 
 class Parser(Protocol[Event_co]):
-    """Cuts a stream's bytes into events. `feed` and `flush` raise UnreadableStreamError; the iterator that `feed`
-    returns raises it too."""
+    """Cuts a stream into events. `feed`, its iterator and `flush` raise UnreadableStreamError."""
 
     def feed(self, data: bytes) -> Iterable[Event_co]: ...
 
     def flush(self) -> Iterable[Event_co]: ...
 
     def single(self, data: bytes, begin: bytes = ..., /) -> bytes:
-        """Returns the data of the one event that `data` is, none where it may be anything else. Nothing is taken."""
+        """The payload of `data` if that is certainly one event; else no bytes. Consumes nothing."""
         ...
 
 
 class DialectStream(ABC, Generic[Event]):
     """The base of a dialect's `StreamTranslator`.
 
-    A caller that finds `usage` None at the end may set an estimate before `closing()`. A failure behind good events is
-    raised by the next call, so that no event before it is lost. It carries the usage that the provider has reported so
-    far, which is billed anyway, and no secret.
+    A caller that finds `usage` None at the end may set an estimate before `closing()`. The call after good events
+    raises a failure behind them, so that no event before it is lost. The failure carries the usage reported so far,
+    which is billed, and no secret.
     """
 
     has_plain = False
@@ -134,11 +135,9 @@ class DialectStream(ABC, Generic[Event]):
         return text
 
     def _plain_text(self, data: bytes) -> str:
-        """Returns the text of a chunk as `plain` does, from its own bytes alone."""
         return ""
 
     def _learn(self, data: bytes, text: str) -> None:
-        """Remembers what stands around the text of a plain chunk."""
         self._learned += 1
         before, _, after = data.partition(b'"%b"' % text.encode())
         before, after = before + b'"', b'"' + after
@@ -171,15 +170,19 @@ class DialectStream(ABC, Generic[Event]):
                 raise
 
     @abstractmethod
-    def _event(self, event: Event, out: list[StreamEvent]) -> None:
-        """Appends the client's events for one event of the provider. Raises ProviderError."""
+    def _event(self, event: Event, out: list[StreamEvent]) -> None: ...
 
     @abstractmethod
-    def _last_events(self, out: list[StreamEvent]) -> None:
-        """Appends the events that end the answer. Raises ProviderError when the stream ended before its terminator."""
+    def _last_events(self, out: list[StreamEvent]) -> None: ...
+
+    def _check_ended(self, is_ended: object) -> None:
+        if not self._seen:
+            raise self._not_a_stream()
+        if not is_ended:
+            raise self._unusable("the stream ended before its end was announced")
 
     def _not_a_stream(self) -> ProviderError:
-        """Returns the failure behind a 200 whose body holds no event: some servers answer with JSON instead."""
+        """The failure behind a 200 without events: some servers answer with JSON instead."""
         try:
             head = bytes(self._head)
             decoded = _decode(head)
@@ -189,13 +192,12 @@ class DialectStream(ABC, Generic[Event]):
         return self._error_in(decoded) or NotAStreamError(message, provider=self.provider, body=head)
 
     def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
-        """Returns the error that a decoded body or event reports, None when it reports none."""
         if decoded.get("error") or isinstance(decoded.get("message"), str):
             return failure_in_body(decoded, provider=self.provider)
         return None
 
     def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+        return unusable(scrub(message), self.provider)
 
     def _with_usage(self, error: ProviderError) -> ProviderError:
         error.usage = error.usage or self.usage

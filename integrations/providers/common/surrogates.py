@@ -1,5 +1,8 @@
-r"""Decodes JSON with lone surrogates: some servers cut a character beyond the basic plane in two and escape the half
-(`"\ud83d"`). Python's and JavaScript's decoders accept that, msgspec does not, and no UTF-8 can hold it."""
+r"""Decodes JSON with lone surrogates.
+
+Some servers cut a character beyond the basic plane in two and escape the half (`"\ud83d"`). Python's and JavaScript's
+decoders accept that; msgspec does not, and UTF-8 cannot hold it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _REPLACEMENT = rb"\ufffd"
 
 
 def lenient(decode: Callable[[bytes], _Decoded]) -> Callable[[bytes], _Decoded]:
-    """Returns a decoder like `decode` that reads lone surrogates as U+FFFD. It raises the errors of `decode`."""
+    """Returns a decoder that reads lone surrogates as U+FFFD, and otherwise raises the errors of `decode`."""
 
     def read(data: bytes) -> _Decoded:
         try:

@@ -1,5 +1,3 @@
-"""Reads token counts from the usage objects of the OpenAI dialect, under all names that vendors give the details."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -22,12 +20,12 @@ _TOTAL = ("total_tokens", "totalTokens")
 
 
 def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage | None:
-    """Returns the counts in the gateway's convention (see `Usage`); None where none can be read.
+    """The counts in the gateway's convention (see `Usage`); None if none can be read.
 
-    Missing and invalid counts are 0, unless the total shows them; details never exceed wholes. Where only the total
-    can be read, it counts as a prompt, and `estimated` is set. `service_tier` is the tier that the answer names beside
-    its usage; Mistral names it inside. xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens`
-    includes it (https://docs.x.ai/docs/guides/reasoning); it is recognised by the total and added.
+    Missing and invalid counts are 0, unless the total shows them; details never exceed wholes. A total alone counts as
+    a prompt, and sets `estimated`. `service_tier` is the tier that the answer names beside its usage; Mistral names it
+    inside. xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens` includes it
+    (https://docs.x.ai/docs/guides/reasoning): it is recognised by the total and added.
     """
     get = usage.get
     prompt, completion = get("prompt_tokens"), get("completion_tokens")
@@ -65,8 +63,7 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage |
 
 
 def _counts(usage: Mapping[str, Any]) -> tuple[int, int, bool] | None:
-    """Returns the tokens of prompt and completion, read from any of their known names and forms, and whether the first
-    number counts both. Returns None if there is neither a count nor a stated cost in its place."""
+    """Prompt tokens, completion tokens, and whether the first number counts both. None without a count or a cost."""
     prompt, completion = _named(usage, _PROMPT), _named(usage, _COMPLETION)
     counts = with_total(prompt or 0, completion or 0, _named(usage, _TOTAL) or 0)
     if prompt is None and completion is None and not counts[0] and CHARGES.isdisjoint(usage):
@@ -75,7 +72,6 @@ def _counts(usage: Mapping[str, Any]) -> tuple[int, int, bool] | None:
 
 
 def _named(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    """Returns the first count under one of the names that is not 0, else 0 where one is stated, else None."""
     found = [count for name in names if (count := stated_count(usage.get(name))) is not None]
     return next(filter(None, found), 0 if found else None)
 
@@ -87,7 +83,6 @@ def _names_modality(details: Mapping[str, Any]) -> object:
 def _with_charges(
     found: Usage, usage: Mapping[str, Any], prompt_details: Mapping[str, Any], completion_details: Mapping[str, Any]
 ) -> Usage:
-    """Returns the usage with the counts and charges that few answers have."""
     prompt, completion = found.prompt_tokens, found.completion_tokens
     cached_for_1h = count_of(_details(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
     searched, search_context_size = searches(usage)
@@ -105,7 +100,6 @@ def _with_charges(
 
 
 def usage_object(usage: Usage) -> dict[str, Any]:
-    """Returns the `usage` of the wire format, with details only where there are any."""
     fields: dict[str, Any] = {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -124,8 +118,8 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 
 
 def completed_usage(usage: Mapping[str, Any], counts: Usage) -> dict[str, Any]:
-    """Returns the provider's own object with the three counts of the gateway's API present as integers; `counts` are
-    those read from it."""
+    """The provider's own object with the three counts of the gateway's API present as integers; `counts` were read from
+    it."""
     if counts.estimated or not all(map(_is_readable, map(usage.get, _DETAILS))):
         return restated_usage(usage, counts)
     fields = dict(usage)
@@ -139,19 +133,17 @@ def completed_usage(usage: Mapping[str, Any], counts: Usage) -> dict[str, Any]:
 
 
 def restated_usage(usage: Mapping[str, Any], counts: Usage) -> dict[str, Any]:
-    """Returns the provider's own object with these counts in place of its own."""
     return {**{name: value for name, value in usage.items() if name not in _DETAILS}, **usage_object(counts)}
 
 
 def _is_readable(details: object) -> bool:
-    """Returns whether clients can read the details of a count."""
     if not isinstance(details, Mapping):
         return details is None
     return all(value is None or type(value) in (int, float) for value in details.values())
 
 
 def _is_count(value: object) -> bool:
-    """Returns whether the value is a count that is not 0: a 0 is replaced by a count that was read elsewhere."""
+    """False for a 0, which a count read elsewhere replaces."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

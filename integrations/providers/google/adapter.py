@@ -1,5 +1,3 @@
-"""The adapters of the Gemini API and of Vertex AI: the same dialect at two addresses."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -47,7 +45,6 @@ class GoogleAdapter(DialectAdapter):
         self._vertex = vertex
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """Returns the files and tokens to fetch. Raises UnsupportedParameterError, as `build_request` does."""
         files = files_to_fetch(request, vertex=self._vertex)
         token = self._vertex and is_service_account(credentials.secret)
         return Needs(media=files, access_token=token) if files or token else NOTHING
@@ -58,7 +55,6 @@ class GoogleAdapter(DialectAdapter):
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
     def endpoint_of(self, method: str, request: ChatRequest, credentials: Credentials) -> Endpoint:
-        """Returns the address and the headers of a method of the request's model (`:embedContent`)."""
         place = self._places.get(credentials)
         headers = place.headers
         if place.needs_token:

@@ -1,5 +1,5 @@
-"""Embeddings of the Gemini API and of Vertex AI (https://ai.google.dev/api/embeddings,
-https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api)."""
+"""https://ai.google.dev/api/embeddings,
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api"""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ class _Prediction(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """The answer of one of the three methods: `embedding` of embedContent, `embeddings` of batchEmbedContents,
-    `predictions` of predict."""
+    """`embedding` is of embedContent, `embeddings` of batchEmbedContents, `predictions` of predict."""
 
     embedding: _Values | None = None
     embeddings: list[_Values] = []
@@ -52,18 +51,14 @@ class _Answer(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
-class GeminiEmbeddings(EmbeddingsForwarder):
+class GeminiEmbeddings(EmbeddingsForwarder[GoogleAdapter]):
     """The embeddings of the Gemini API, which takes up to 100 texts at once."""
 
     max_inputs = 100
 
-    def __init__(self, adapter: GoogleAdapter) -> None:
-        super().__init__(adapter)
-        self._adapter = adapter
-
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
-        endpoint = self._adapter.endpoint_of(":batchEmbedContents", request, credentials)
+        endpoint = self._dialect.endpoint_of(":batchEmbedContents", request, credentials)
         options = _options(given)
         name = request.model if request.model.startswith(("models/", "tunedModels/")) else f"models/{request.model}"
         rows = [{"model": name, **_content(text), **options} for text in given.texts(self.provider)]
@@ -78,8 +73,10 @@ class GeminiEmbeddings(EmbeddingsForwarder):
 
 
 class VertexEmbeddings(GeminiEmbeddings):
-    """The embeddings of Vertex AI. `embedContent` takes one text, and so does `predict` for the first Gemini model; for
-    older models it takes 20,000 tokens, of texts of up to 2,048 each."""
+    """`embedContent` takes one text, and so does `predict` for the first Gemini model.
+
+    For older models `predict` takes 20,000 tokens, in texts of up to 2,048 each.
+    """
 
     max_inputs = 8
 
@@ -97,7 +94,7 @@ class VertexEmbeddings(GeminiEmbeddings):
             method, body = ":predict", _predicted(given, texts)
         else:
             method, body = ":embedContent", _configured(given, texts[0])
-        endpoint = self._adapter.endpoint_of(method, request, credentials)
+        endpoint = self._dialect.endpoint_of(method, request, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, msgspec.json.encode(body))
 
 
@@ -128,7 +125,6 @@ def _options(given: EmbeddingsRequest) -> dict[str, Any]:
 
 
 def _usage(answer: _Answer, rows: Sequence[_Values]) -> Usage | None:
-    """Returns the tokens of the whole answer, or the sum of those of its texts; None where there are none."""
     whole = _count((answer.usageMetadata or {}).get("promptTokenCount"))
     tokens = whole or sum(_count(_token_count(row.statistics or {})) for row in rows)
     return Usage(prompt_tokens=tokens) if tokens else None

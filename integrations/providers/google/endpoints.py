@@ -1,5 +1,5 @@
-"""The addresses of requests and their authorization: the Gemini API with its key, Vertex AI in its three ways.
-https://ai.google.dev/api, https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview"""
+"""Addresses and authorization: the Gemini API with its key, Vertex AI in its three ways. https://ai.google.dev/api,
+https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from integrations.providers.base import Credentials
 from integrations.providers.common.endpoints import USER_AGENT
-from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import UnsupportedParameterError, incomplete
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 VERTEX_URL = "https://aiplatform.googleapis.com/v1"
@@ -26,8 +26,7 @@ _LOCATION = re.compile(r"[A-Za-z0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The address of an integration's requests. `root` is the part before the model's path. `needs_token` means that
-    each request carries an access token."""
+    """`root` is the address before the model's path. `needs_token`: each request carries an access token."""
 
     root: str
     headers: Mapping[str, str]
@@ -44,13 +43,12 @@ def gemini_place(credentials: Credentials) -> Place:
 
 
 def vertex_place(credentials: Credentials) -> Place:
-    """Returns the place of the integration at Vertex AI. Raises ProviderError(CREDENTIALS) when the project or the
-    location is not a valid name."""
+    """Raises ProviderError(CREDENTIALS) if the project or the location is not a valid name."""
     secret, project = credentials.secret, credentials.extra.get("project", "").strip()
     if is_service_account(secret):
         project = project or _project_of(secret)
         if not project:
-            raise _incomplete("the integration names no Google Cloud project")
+            raise incomplete("the integration names no Google Cloud project", "google_vertex")
         return Place(_in_project(credentials, project), _HEADERS, needs_token=True, project=project)
     if secret.startswith(_API_KEYS) or not project:
         return Place((credentials.base_url or VERTEX_URL).rstrip("/"), _with_key(secret))
@@ -59,7 +57,7 @@ def vertex_place(credentials: Credentials) -> Place:
 
 
 def gemini_path(model: str) -> str:
-    """Returns the model's path at the Gemini API. Raises UnsupportedParameterError for an invalid name."""
+    """Raises UnsupportedParameterError for an invalid name."""
     for kind in _KINDS:
         if model.startswith(kind):
             return kind + _quoted(model[len(kind) :])
@@ -67,9 +65,11 @@ def gemini_path(model: str) -> str:
 
 
 def vertex_path(model: str) -> str:
-    """Returns the model's path at Vertex AI for `gemini-…`, `google/gemini-…`, `publishers/google/models/gemini-…` or
-    `endpoints/123` (a tuned model). Raises UnsupportedParameterError for another publisher's model, which has another
-    dialect."""
+    """The path for `gemini-…`, `google/gemini-…`, `publishers/google/models/gemini-…` or `endpoints/123` (a tuned
+    model).
+
+    Raises UnsupportedParameterError for another publisher's model, which has another dialect.
+    """
     if model.startswith("endpoints/"):
         return "endpoints/" + _quoted(model[len("endpoints/") :])
     name = model.removeprefix("publishers/").replace("/models/", "/", 1).removeprefix("models/")
@@ -92,14 +92,14 @@ def _in_project(credentials: Credentials, project: str) -> str:
     location = credentials.extra.get("location", "").strip() or _GLOBAL
     if not _LOCATION.fullmatch(location):
         # The location becomes part of a host name, so its characters are checked.
-        raise _incomplete("the integration's location is not the name of one")
+        raise incomplete("the integration's location is not the name of one", "google_vertex")
     base_url = (credentials.base_url or f"https://{_host(location)}/v1").rstrip("/")
     return f"{base_url}/projects/{quote(project, safe='')}/locations/{location}"
 
 
 def _host(location: str) -> str:
-    """Returns the host of a location. A location of several regions has a host of another form:
-    https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations."""
+    """Multi-region locations have hosts of another form:
+    https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations"""
     if location == _GLOBAL:
         return "aiplatform.googleapis.com"
     return (
@@ -119,9 +119,5 @@ def _project_of(secret: str) -> str:
     try:
         account = msgspec.json.decode(secret)
     except msgspec.DecodeError:
-        raise _incomplete("the service account is not valid JSON") from None
+        raise incomplete("the service account is not valid JSON", "google_vertex") from None
     return str(account.get("project_id") or "") if isinstance(account, dict) else ""
-
-
-def _incomplete(problem: str) -> ProviderError:
-    return ProviderError(problem, kind=FailureKind.CREDENTIALS, provider="google_vertex")

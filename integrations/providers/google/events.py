@@ -1,5 +1,5 @@
-"""Cuts a stream into its events, in either of Google's two forms: server-sent events, or without `alt=sse` one growing
-JSON array, whose objects come in bytes that were cut anywhere."""
+"""Cuts a stream into events in either of Google's forms: server-sent events or, without `alt=sse`, one growing JSON
+array, cut anywhere."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _DATA = attrgetter("data")
 
 
 class Events:
-    """Cuts a stream into events. The first byte that is no blank shows the stream's form. `feed` raises NotJsonError,
-    EventTooLargeError."""
+    """The first byte that is not blank shows the stream's form. `feed` raises NotJsonError or EventTooLargeError."""
 
     __slots__ = ("_objects", "_sse", "_tail")
 
@@ -50,8 +49,7 @@ class Events:
         return self.feed(begun)
 
     def flush(self) -> list[bytes]:
-        """Returns the event that the end of the stream cut off before its blank line, if any, and a failure behind
-        it."""
+        """The event that the stream's end cut off before its blank line, and a failure behind it."""
         if self._sse is None:
             return []
         bare = _BARE_ERROR.search(self._tail)
@@ -62,12 +60,11 @@ class Events:
 
 
 class NotJsonError(UnreadableStreamError):
-    """The bytes are not JSON objects."""
+    pass
 
 
 class ObjectParser:
-    """Takes bytes and returns the objects that they complete. There is one instance per stream; the result does not
-    depend on how the bytes are cut."""
+    """Parses one stream into JSON objects; the result does not depend on how the bytes are cut."""
 
     __slots__ = ("_depth", "_escaped", "_in_string", "_parts", "_size")
 
@@ -79,7 +76,7 @@ class ObjectParser:
         self._escaped = False  # `_escaped` is True when the last byte was a backslash in a string.
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Returns the objects that `data` completes. Raises NotJsonError, EventTooLargeError."""
+        """Returns the objects that `data` completes. Raises NotJsonError or EventTooLargeError."""
         if not data:
             return []
         found: list[bytes] = []
@@ -98,7 +95,6 @@ class ObjectParser:
         return found
 
     def _within_string(self, byte: int, position: int, passed: int) -> int:
-        """Returns the position of the byte that a backslash escapes."""
         if byte == _BACKSLASH:
             return position + 1
         if byte == _QUOTE:
@@ -106,7 +102,6 @@ class ObjectParser:
         return passed
 
     def _ends_or_begins(self, byte: int) -> bool:
-        """Returns True when an outermost object begins or ends with this byte."""
         if byte == _OPEN:
             self._depth += 1
             return self._depth == 1
@@ -119,7 +114,6 @@ class ObjectParser:
         return False
 
     def _border(self, data: bytes, begin: int, position: int, found: list[bytes]) -> int:
-        """Returns the position at which the next object, or the text between two objects, begins."""
         if self._depth:
             _check_between(data[begin:position])
             return position

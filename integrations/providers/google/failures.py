@@ -1,4 +1,4 @@
-"""Reads Google's failures: `{"error": {code, message, status, details}}`, sometimes in a list
+"""Google's failures are `{"error": {code, message, status, details}}`, sometimes in a list
 (https://cloud.google.com/apis/design/errors)."""
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def google_failure(*, provider: str, status: int, headers: Mapping[str, str], bo
 
 
 def google_failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
-    """Returns the error in a 200 answer or in the middle of a stream."""
     error = failure_in_body(decoded, provider=provider)
     if error.status == _CANCELLED:
         error.kind = FailureKind.UNAVAILABLE
@@ -53,8 +52,7 @@ def _retry_delay(body: bytes) -> float | None:
 
 
 def _delay_in(decoded: Any) -> float | None:
-    """Returns the seconds of `RetryInfo` among the details (https://cloud.google.com/apis/design/errors#retry_info),
-    None without it."""
+    """The seconds of `RetryInfo` in the details (https://cloud.google.com/apis/design/errors#retry_info)."""
     delays = [delay for detail in _details(decoded) if (delay := _seconds(detail.get("retryDelay"))) is not None]
     return max(delays, default=None)
 
@@ -68,7 +66,6 @@ def _details(decoded: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _seconds(delay: Any) -> float | None:
-    """Returns the seconds of a protocol buffer's duration: `7s`, `3.5s`."""
     if not isinstance(delay, str) or not delay.endswith("s"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Google's field names: its JSON is in camelCase, and Google also accepts the protocol buffers' snake_case."""
+"""Google's JSON is in camelCase; Google also accepts the protocol buffers' snake_case."""
 
 from __future__ import annotations
 
@@ -17,5 +17,4 @@ def snake(name: str) -> str:
 
 
 def spellings(names: Iterable[str]) -> dict[str, str]:
-    """Returns a mapping from either spelling of each name to the camelCase one."""
     return {spelling: name for name in names for spelling in (name, snake(name))}

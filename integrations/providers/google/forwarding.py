@@ -22,7 +22,7 @@ from integrations.providers.common.forwarder import Forwarder
 from integrations.providers.common.forwarding import frames
 from integrations.providers.common.search import find
 from integrations.providers.common.stream import DONE, DialectStream
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import ProviderError
 from integrations.providers.google.adapter import GEMINI, STREAMED, WHOLE, GoogleAdapter
 from integrations.providers.google.endpoints import is_service_account
 from integrations.providers.google.events import Events
@@ -42,25 +42,25 @@ _encode = msgspec.json.Encoder().encode
 _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class GeminiForwarder(Forwarder):
+class GeminiForwarder(Forwarder[GoogleAdapter]):
     """A native adapter (`integrations.providers.native`) of the Gemini API."""
 
     takes_own_fields = True
 
     def __init__(self, adapter: GoogleAdapter, *, vertex: bool = False) -> None:
         super().__init__(adapter)
-        self._adapter, self._vertex = adapter, vertex
+        self._vertex = vertex
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return Needs(access_token=True) if self._vertex and is_service_account(credentials.secret) else NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint_of(STREAMED if request.stream else WHOLE, request, credentials)
+        endpoint = self._dialect.endpoint_of(STREAMED if request.stream else WHOLE, request, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, self._body(request))
 
     def _body(self, request: ChatRequest) -> bytes:
-        """Returns the client's body. A model that does not sign its calls gets none of the signatures that stand for
-        those of another vendor, and at Vertex AI no ids of calls, which it refuses there."""
+        """Models that do not sign calls do not get the signatures that stand for another vendor's; at Vertex AI they do
+        not get call ids either, which it refuses there."""
         body = request.body
         if model_named(request.model).signed_calls:
             return body
@@ -83,9 +83,6 @@ class GeminiForwarder(Forwarder):
         model = response.model_version or request.model
         return ParsedResponse(body, model, reading.finish(), reading.usage_at(model))
 
-    def _unusable(self, problem: str) -> ProviderError:
-        return ProviderError(problem, kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
-
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return GeminiRelay(model=request.model, provider=self.provider, redact=self._dialect.redact)
 
@@ -99,10 +96,10 @@ class GeminiForwarder(Forwarder):
 
 
 class CountForwarder(GeminiForwarder):
-    """A native adapter of the count of tokens (https://ai.google.dev/api/tokens)."""
+    """https://ai.google.dev/api/tokens"""
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint_of(_COUNT, request, credentials)
+        endpoint = self._dialect.endpoint_of(_COUNT, request, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, request.body)
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
@@ -125,8 +122,6 @@ _decode_count = msgspec.json.Decoder(_Count).decode
 
 class GeminiRelay(DialectStream[bytes]):
     """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
-
-    __slots__ = ("_reading", "_usage")
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self._usage: Usage | None = None
@@ -160,10 +155,7 @@ class GeminiRelay(DialectStream[bytes]):
         out.append(StreamEvent(b"data: " + framed, bool(text) or has_parts(response), text))
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._reading.is_ended:
-            raise self._unusable("the stream ended before its end was announced")
+        self._check_ended(self._reading.is_ended)
         self.finish_reason = self._reading.finish()
 
 

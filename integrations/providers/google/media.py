@@ -1,4 +1,4 @@
-"""Files in a request: bytes are sent as `inlineData`, and addresses that Google reads itself as `fileData`.
+"""Bytes are sent as `inlineData`, and addresses that Google reads itself as `fileData`.
 https://ai.google.dev/gemini-api/docs/file-input-methods,
 https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#filedata"""
 
@@ -73,13 +73,11 @@ _TYPE_ALIASES = {"image/jpg": "image/jpeg"}
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    """Returns True for a part in Google's own form, whose `type`, which the wire format requires, is the name of its
-    content's field."""
+    """Whether a part has Google's own form: its `type`, which the wire format requires, names its content's field."""
     return part.get("type") in (None, *part) and not _NATIVE.isdisjoint(part)
 
 
 def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
-    """Returns the addresses that Google does not read itself."""
     addresses = [
         attachment.url
         for attachment in attachments
@@ -91,7 +89,6 @@ def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, .
 
 
 def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:
-    """Returns a part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
     if isinstance(attachment, Native):
         return {name: value for name, value in attachment.part.items() if name != "type"}
     if attachment.is_inline:
@@ -106,7 +103,7 @@ def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: 
 
 
 def fits_result(part: Mapping[str, Any]) -> bool:
-    """Returns True when a function may return this part; other media stand beside the result."""
+    """Whether a function may return this part; other media stand beside the result."""
     blob = part.get("inlineData") or part.get("fileData") or {}
     return blob.get("mimeType") in _RESULT_TYPES
 
@@ -116,7 +113,6 @@ def _inline(media_type: str, data: str) -> dict[str, Any]:
 
 
 def _from_data_url(url: str) -> tuple[str, str]:
-    """Returns the media type and the base64 of a data URL. Valid base64 of many megabytes is not encoded again."""
     head, _, body = url.partition(",")
     media_type = head[5:].partition(";")[0].strip().lower()
     if media_type and head[-7:].lower() == ";base64" and _is_base64(body):
@@ -133,7 +129,6 @@ def _is_base64(text: str) -> bool:
 
 
 def _by_address(attachment: Attachment, *, vertex: bool) -> dict[str, str] | None:
-    """Returns `fileData`, None when the bytes have to be fetched."""
     url = attachment.url
     if url.startswith(("gs://", _FILES_API)):
         return _file(url, _guess(attachment) or _DEFAULT_TYPES.get(attachment.kind, ""))

@@ -1,6 +1,3 @@
-"""Converts the conversation to Gemini's `contents`: roles `user` and `model`, with thought signatures on the parts that
-they came with."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -45,8 +42,6 @@ def image_id(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The state while the parts of one request are written."""
-
     model: Model
     fetched: Mapping[str, Media]
     vertex: bool
@@ -72,8 +67,8 @@ class Writer:
 
     @property
     def sends_ids(self) -> bool:
-        """Returns True where ids of calls may be sent. Vertex refuses them with models before the third generation,
-        which match results by name and order (https://github.com/vercel/ai/issues/15664)."""
+        """Vertex refuses call ids with models before the third generation, which match results by name and order
+        (https://github.com/vercel/ai/issues/15664)."""
         return self.model.signed_calls or not self.vertex
 
     def media(self, attachment: Attachment) -> Part:
@@ -82,7 +77,6 @@ class Writer:
         return {**part, "mediaResolution": {"level": level}} if level else part
 
     def _user_parts(self, blocks: Iterable[Block], called: list[str]) -> list[Part]:
-        """Returns the results in the order of their calls, then the files that results cannot hold."""
         results = [block for block in blocks if isinstance(block, ToolResult)]
         places = {call_id: place for place, call_id in enumerate(called)}
         results.sort(key=lambda result: places.get(result.call_id, len(called)))
@@ -110,8 +104,8 @@ class Writer:
 
 
 def _response(text: str, *, is_error: bool) -> dict[str, Any]:
-    """Returns the result as an object, the only form that Google takes: an object stays unchanged, and other values
-    come under the names that Google's documentation uses (https://ai.google.dev/api/caching#FunctionResponse)."""
+    """Google takes only objects: other values come under the names in Google's documentation
+    (https://ai.google.dev/api/caching#FunctionResponse)."""
     if is_error:
         return {"error": text}
     if text.lstrip()[:1] == "{":
@@ -126,8 +120,6 @@ def _response(text: str, *, is_error: bool) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _ModelParts:
-    """The parts of one model turn. A signature waits until its block comes."""
-
     writer: Writer
     parts: list[Part] = field(default_factory=list)
     for_text: list[tuple[int, int, str]] = field(default_factory=list)  # An entry is (start, end, signature).
@@ -220,18 +212,18 @@ class _ModelParts:
         self.images += 1
 
     def _follows_call(self) -> bool:
-        """Returns True for a call behind another one, since only the first of parallel calls is signed."""
+        """Only the first of parallel calls is signed."""
         return bool(self.parts) and "functionCall" in self.parts[-1]
 
     def _signed_nothing(self) -> None:
-        """Adds the signatures of parts without text, which go back unchanged."""
+        """Signatures of parts without text go back unchanged."""
         for _, _, signature in self.for_text:
             self.parts.append({"text": "", "thoughtSignature": signature})
         self.for_text = []
 
 
 def stretch_of(name: str) -> tuple[int, int] | None:
-    """Returns the beginning and the end of the passage that an id names; None for the id of anything else."""
+    """The start and end of the passage that an id names; None for other ids."""
     if not name.startswith(_STRETCH):
         return None
     start, _, end = name[len(_STRETCH) :].partition(":")
@@ -239,7 +231,7 @@ def stretch_of(name: str) -> tuple[int, int] | None:
 
 
 def _own_signature(call: ToolCall) -> str:
-    """Returns the signature from the place where Google's OpenAI-compatible endpoint puts it
+    """Google's OpenAI-compatible endpoint puts it here
     (https://ai.google.dev/gemini-api/docs/thought-signatures#openai)."""
     found: Any = call.extra.get("extra_content")
     for name in ("google", "thought_signature"):

@@ -1,6 +1,3 @@
-"""The abilities of Google's models, derived from their names, since the generations differ in their settings of
-thinking."""
-
 from __future__ import annotations
 
 import re
@@ -15,8 +12,10 @@ Level = Literal["MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"]
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The settings of thinking that a model takes. `by` is the form of the effort. Budgets are in tokens; `can_stop`
-    means that thinking can be switched off. https://ai.google.dev/gemini-api/docs/thinking lists the ranges and levels.
+    """The settings of thinking that a model takes: https://ai.google.dev/gemini-api/docs/thinking lists the ranges and
+    levels.
+
+    `by` is the form of the effort. Budgets are in tokens; `can_stop`: thinking can be switched off.
     """
 
     by: Literal["nothing", "budget", "level"]
@@ -29,13 +28,12 @@ class Thinking:
 class Model:
     """The abilities of a model.
 
-    `signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
+    `signed_calls`: the first function call of a step must carry a thought signature
     (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
     (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: the model takes a system
     instruction (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions). `resolutions`: each image
-    may have a resolution of its own (https://ai.google.dev/gemini-api/docs/media-resolution). `charges_by_query`: a
-    search costs one fee for each of its queries, at other models one fee for an answer
-    (https://ai.google.dev/gemini-api/docs/google-search#pricing).
+    may have its own resolution (https://ai.google.dev/gemini-api/docs/media-resolution). `charges_by_query`: a search
+    is charged per query, at other models per answer (https://ai.google.dev/gemini-api/docs/google-search#pricing).
     """
 
     thinking: Thinking
@@ -48,8 +46,7 @@ class Model:
 
 @lru_cache(maxsize=1024)
 def model_named(name: str) -> Model:
-    """Returns the abilities of the named model. A name that shows no generation (a tuned model) counts as 2.5, a
-    `…-latest` alias as the newest generation."""
+    """A name without a generation (a tuned model) counts as 2.5, a `…-latest` alias as the newest generation."""
     generation = _generation(name)
     is_pro = "-pro" in name
     if generation >= (3, 0):
@@ -77,9 +74,11 @@ def _generation(name: str) -> tuple[int, int]:
 
 
 def _by_level(generation: tuple[int, int], is_pro: bool) -> Thinking:
-    """Returns the levels of a generation (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels): Gemini 3 Pro
-    has two levels, 3.1 Pro three; from 3.7 and in the fourth generation no level is below `LOW`. No model is documented
-    to take `XHIGH`."""
+    """The levels of a generation (https://ai.google.dev/gemini-api/docs/thinking#thinking-levels).
+
+    Gemini 3 Pro has two levels, 3.1 Pro three; from 3.7 and in the fourth generation `LOW` is the lowest. `XHIGH` is
+    documented for no model.
+    """
     if generation == (3, 0) and is_pro:
         return Thinking("level", can_stop=False, levels=("LOW", "HIGH"))
     if is_pro or generation >= (3, 7):

@@ -1,5 +1,4 @@
-"""Translates the parameters of a request to `generationConfig`
-(https://ai.google.dev/api/generate-content#generationconfig)."""
+"""https://ai.google.dev/api/generate-content#generationconfig"""
 
 from __future__ import annotations
 
@@ -81,8 +80,8 @@ _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})
 
 
 def thinking_config(mapped: Mapped, thinking: Thinking, limit: int | None) -> dict[str, Any]:
-    """Returns the settings. `limit` is the client's maximum of output tokens, None where it sets none. Raises
-    UnsupportedParameterError for an unknown level or type."""
+    """`limit` is the client's maximum of output tokens, None if unset. Raises UnsupportedParameterError for an unknown
+    level or type."""
     reasoning = reasoning_request(mapped)
     if reasoning.enabled is None:
         return {}
@@ -121,8 +120,7 @@ def _minimal_thinking(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
 def _budget_or_level(
     mapped: Mapped, reasoning: ReasoningRequest, thinking: Thinking, limit: int | None
 ) -> dict[str, Any]:
-    """Returns the budget or level. A budget that the client set is kept if the limit is above it; models with levels
-    accept one too, but not together with a level."""
+    """Keeps a client's budget below the limit; models with levels accept one too, but not together with a level."""
     if reasoning.budget_tokens is not None:
         budget = _within(reasoning.budget_tokens, thinking)
         if limit is None or budget < limit:
@@ -138,7 +136,6 @@ def _budget_or_level(
 
 
 def _with_room(mapped: Mapped, budget: int, thinking: Thinking, limit: int | None) -> dict[str, Any]:
-    """Returns the budget, lowered to a share of the limit if it does not fit below it."""
     share = budget if limit is None else min(budget, int(limit * _SHARE))
     lowest = 1 if thinking.by == "level" else thinking.budgets[0]
     if share >= lowest:
@@ -159,7 +156,6 @@ def _within(budget: int, thinking: Thinking) -> int:
 
 
 def _level(effort: str, thinking: Thinking) -> Level | None:
-    """Returns the model's level for the effort, or the next higher one that it has."""
     target = _LEVELS.get(effort)
     if target is None:
         return None
@@ -168,8 +164,7 @@ def _level(effort: str, thinking: Thinking) -> Level | None:
 
 
 def generation_config(mapped: Mapped, model: Model) -> dict[str, Any]:
-    """Returns `generationConfig`. Settings in Google's own words take precedence over translated ones. Raises
-    UnsupportedParameterError."""
+    """Settings in Google's own words take precedence over translated ones. Raises UnsupportedParameterError."""
     config: dict[str, Any] = {}
     for name, native in _PLAIN.items():
         if (value := mapped.take(name)) is not None:
@@ -235,8 +230,7 @@ def _format(mapped: Mapped, config: dict[str, Any]) -> None:
 
 
 def _with_cohere_schema(mapped: Mapped, answer_format: ResponseFormat | None) -> ResponseFormat | None:
-    """Returns the format of an answer in Cohere's form, which has the schema beside `json_object`:
-    https://docs.cohere.com/docs/structured-outputs."""
+    """Cohere's form has the schema beside `json_object`: https://docs.cohere.com/docs/structured-outputs"""
     is_object = answer_format is not None and answer_format.kind == "json_object"
     schema = mapped.fields["response_format"].get("json_schema") if is_object else None
     if not isinstance(schema, Mapping) or not schema:

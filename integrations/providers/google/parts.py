@@ -1,4 +1,6 @@
-"""The parts of Gemini's answers in the form that clients get, the same for whole and streamed answers."""
+"""The parts and the sources of Gemini's answers in the form that clients get, the same for whole and streamed answers.
+Google counts the bytes of the text in UTF-8 (https://ai.google.dev/gemini-api/docs/google-search#attributing_sources),
+OpenAI its characters."""
 
 from __future__ import annotations
 
@@ -9,10 +11,86 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.common.completion import reasoning_encrypted, reasoning_text, url_citation
 from integrations.providers.google.messages import FORMAT, image_id, stretch_id
 from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain, reason_named
 from integrations.providers.google.specifics import Place, own_part
+
+# Grounding chunks from the web, from maps, from retrieved documents and from images have an address.
+_KINDS = ("web", "maps", "retrievedContext", "image")
+
+
+def annotations_of(choice: Choice) -> list[Mapping[str, Any]]:
+    """Returns the annotations: each source once per passage of the text, and for the whole text if it supports no
+    passage in particular."""
+    if not choice.grounding and not choice.citations:
+        return []
+    text = "".join(choice.text)
+    found = [*_grounded(choice, text), *_cited(choice, text)]
+    unique = {(url, start, end): title for url, title, start, end in found}
+    return [url_citation(url, title, start, end) for (url, start, end), title in unique.items()]
+
+
+Source = tuple[str, str, int, int]  # A source is (address, title, start, end).
+
+
+def _grounded(choice: Choice, text: str) -> Iterator[Source]:
+    metadata = choice.grounding
+    chunks = [_chunk(chunk) for chunk in _list(metadata, "groundingChunks")]
+    encoded = text.encode()
+    supported: set[int] = set()
+    for support in _list(metadata, "groundingSupports"):
+        segment = support.get("segment")
+        start, end = _span(segment if isinstance(segment, Mapping) else {}, encoded)
+        for index in support.get("groundingChunkIndices") or ():
+            if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index][0]:
+                supported.add(index)
+                yield *chunks[index], start, end
+    for index, (url, title) in enumerate(chunks):
+        if url and index not in supported:
+            yield url, title, 0, len(text)
+
+
+def _cited(choice: Choice, text: str) -> Iterator[Source]:
+    """Yields the sources of passages that repeat a known work."""
+    encoded = text.encode()
+    for metadata in choice.citations:
+        for citation in [*_list(metadata, "citations"), *_list(metadata, "citationSources")]:
+            url = _address(citation.get("uri"))
+            if url:
+                yield url, str(citation.get("title") or ""), *_span(citation, encoded)
+
+
+def _chunk(chunk: Mapping[str, Any]) -> tuple[str, str]:
+    for kind in _KINDS:
+        source = chunk.get(kind)
+        if isinstance(source, Mapping):
+            return _address(source.get("uri") or source.get("sourceUri")), str(source.get("title") or "")
+    return "", ""
+
+
+def _address(value: Any) -> str:
+    return value if isinstance(value, str) and value.startswith(("http://", "https://")) else ""
+
+
+def _span(segment: Mapping[str, Any], encoded: bytes) -> tuple[int, int]:
+    """Returns the passage's start and end. Protocol buffers omit a start of zero."""
+    start, end = _offset(segment.get("startIndex"), 0), _offset(segment.get("endIndex"), len(encoded))
+    return _characters(encoded, start), _characters(encoded, max(start, end))
+
+
+def _offset(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and value >= 0 else default
+
+
+def _characters(encoded: bytes, offset: int) -> int:
+    return len(encoded[:offset].decode("utf-8", "ignore"))
+
+
+def _list(holder: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = holder.get(name)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
 
 UNFINISHED = "FINISH_REASON_UNSPECIFIED"
 # `finish_reason` expresses the ends STOP and MAX_TOKENS fully.
@@ -24,15 +102,13 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """A thought. `details` hold the entries that have to come back; `text` may be empty."""
+    """`details` hold the entries that must come back; `text` may be empty."""
 
     text: str
     details: list[Mapping[str, Any]]
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call of a function. `arguments` is JSON text."""
-
     position: int
     id: str
     name: str
@@ -41,14 +117,12 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """An image of the answer in OpenRouter's form: https://openrouter.ai/docs/features/multimodal/image-generation."""
+    """OpenRouter's form: https://openrouter.ai/docs/features/multimodal/image-generation"""
 
     entry: Mapping[str, Any]
 
 
 class Own(msgspec.Struct, frozen=True):
-    """A part of Google's own tools, in the form of `specifics.own_part`."""
-
     entry: Mapping[str, Any]
 
 
@@ -57,8 +131,6 @@ Piece = Text | Thought | Call | Image | Own
 
 @dataclass(slots=True)
 class Choice:
-    """A choice of the answer, whose parts are read from one or many events."""
-
     index: int
     seed: str  # Ids of calls are made from this seed where Google sends none.
     text: list[str] = field(default_factory=list)
@@ -78,7 +150,6 @@ class Choice:
 
     @property
     def has_content(self) -> bool:
-        """Returns True when the answer holds text, a call or an image; thoughts do not count."""
         return bool(self.length or self.calls or self.images)
 
     def read(self, candidate: Candidate) -> Iterator[Piece]:
@@ -92,14 +163,11 @@ class Choice:
             self._remarks(candidate)
 
     def cut_by_filter(self) -> None:
-        """Marks the answer as filtered, since its prompt was refused after the answer had begun; Google then sends no
-        finish reason for it."""
+        """Marks an answer as filtered after it had begun; Google sends no finish reason for it."""
         if not self.finished:
             self.finished, self.is_cut = "PROHIBITED_CONTENT", True
 
     def specific(self) -> dict[str, Any]:
-        """Returns the answer's further fields under Google's names; the parts of its own tools are returned
-        separately."""
         reason = "" if self.is_cut else reason_named(self.finished)
         citations = [entry for source in self.citations for entry in _entries(source, "citations", "citationSources")]
         found = {
@@ -114,8 +182,7 @@ class Choice:
         return {name: value for name, value in found.items() if value}
 
     def _remarks(self, candidate: Candidate) -> None:
-        """Takes over the fields about the answer. A stream may send its sources bit by bit, so the latest value of each
-        field counts."""
+        """A stream may send its sources bit by bit; the latest value of each field counts."""
         if has(candidate.grounding_metadata) and isinstance(metadata := plain(candidate.grounding_metadata), dict):
             self.grounding |= metadata
         if has(candidate.citation_metadata) and isinstance(metadata := plain(candidate.citation_metadata), dict):
@@ -184,8 +251,7 @@ class Choice:
         return detail
 
     def _made_up_id(self) -> str:
-        """Returns an id for a call. It is the same for the same answer, however the stream was cut, and different for
-        every call."""
+        """The id depends on the answer, not on how the stream was cut; it is different for every call."""
         return "call_" + blake2b(f"{self.seed}/{self.index}/{self.calls}".encode(), digest_size=12).hexdigest()
 
 

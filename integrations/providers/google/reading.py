@@ -1,26 +1,27 @@
-"""Reads from answers that are forwarded as they came what the gateway has to know of them: their end, their usage, and
-whether they failed."""
-
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
 
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import unusable
 from integrations.providers.google.failures import google_failure_in_body
-from integrations.providers.google.finish import FILTERED, REASONS, finish_reason, is_blocked, unusable_end
+from integrations.providers.google.finish import (
+    FILTERED,
+    REASONS,
+    finish_reason,
+    is_blocked,
+    read_usage,
+    unusable_end,
+    with_searches,
+)
 from integrations.providers.google.parts import UNFINISHED
-from integrations.providers.google.response import indexes_of
+from integrations.providers.google.response import NO_ANSWER, indexes_of
 from integrations.providers.google.shapes import NOTHING, Candidate, Part, Response, UsageMetadata, has, plain
-from integrations.providers.google.usage import read_usage, with_searches
 from integrations.providers.usage import Usage
 
 
 class Ending(msgspec.Struct):
-    """What the end of one candidate depends on. `has_content` is True when it holds text, a call or an image; thoughts
-    do not count."""
-
     finished: str | int | None = None
     message: str = ""
     has_content: bool = False
@@ -28,7 +29,6 @@ class Ending(msgspec.Struct):
     grounding: dict[str, Any] | None = None
 
     def read(self, candidate: Candidate) -> str:
-        """Takes over what an event says of the candidate. Returns the text that it adds."""
         finished = candidate.finish_reason
         if finished and finished != UNFINISHED:
             self.finished = finished
@@ -60,8 +60,8 @@ class Ending(msgspec.Struct):
 
 
 class Reading(msgspec.Struct):
-    """The answer as far as its events have come; a whole answer is one event. `endings` are by the candidates' indexes,
-    `counts` the latest complete ones."""
+    """The answer so far; a whole answer is one event. `endings` are by the candidates' indexes, `counts` the latest
+    complete ones."""
 
     provider: str
     endings: dict[int, Ending] = {}
@@ -74,9 +74,11 @@ class Reading(msgspec.Struct):
         return self.is_blocked or (bool(endings) and all(one.finished for one in endings.values()))
 
     def read(self, response: Response, data: bytes) -> str:
-        """Takes over an event. Returns the text that it adds to the first candidate. Raises ProviderError for a failure
-        that the event reports, msgspec.ValidationError for feedback on the prompt that is not of the documented
-        form."""
+        """Reads an event; returns the text that it adds to the first candidate.
+
+        Raises ProviderError for a failure in the event, msgspec.ValidationError for feedback on the prompt of an
+        undocumented form.
+        """
         counts = response.usage_metadata
         # Vertex sends only a traffic type in early events.
         if counts is not None and (counts.prompt_token_count is not None or counts.total_token_count is not None):
@@ -106,8 +108,7 @@ class Reading(msgspec.Struct):
         return first
 
     def _block(self, response: Response) -> None:
-        """Notes that the prompt was refused. Vertex AI may refuse a long prompt while the answer is already streaming,
-        and sends no finish reason for it then."""
+        """Vertex AI may refuse a long prompt while the answer is already streaming; it then sends no finish reason."""
         if not is_blocked(response.feedback()):
             return
         self.is_blocked = True
@@ -115,18 +116,11 @@ class Reading(msgspec.Struct):
             ending.finished = ending.finished or "PROHIBITED_CONTENT"
 
     def finish(self) -> str:
-        """Returns the finish reason. Raises ProviderError for what is no answer."""
         endings = self.endings
         if not endings:
             if self.is_blocked:
                 return FILTERED
-            raise ProviderError(
-                "the provider gave no candidate and no reason",
-                kind=FailureKind.UNUSABLE,
-                provider=self.provider,
-                status=200,
-                usage=self.usage_at(""),
-            )
+            raise unusable(NO_ANSWER, self.provider, usage=self.usage_at(""))
         for ending in endings.values():
             if ending.finished in REASONS:
                 continue
@@ -136,8 +130,7 @@ class Reading(msgspec.Struct):
         return finish_reason(first.finished, called_tools=first.calls)
 
     def usage_at(self, model: str) -> Usage | None:
-        """Returns the usage of an answer of the model, None where nothing was counted. A refused prompt uses nothing,
-        since no model has read it."""
+        """None if nothing was counted. A refused prompt uses nothing: no model has read it."""
         if self.counts is None:
             return Usage() if self.is_blocked and not self.endings else None
         usage = read_usage(self.counts)
@@ -149,5 +142,4 @@ class Reading(msgspec.Struct):
 
 
 def has_parts(response: Response) -> bool:
-    """Returns whether an event holds a part of any candidate."""
     return any(one.content is not None and bool(one.content.parts) for one in response.candidates or ())

@@ -1,5 +1,3 @@
-"""Builds the body of generateContent and streamGenerateContent from a chat-completion request."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,13 +24,9 @@ _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorCon
 # (https://ai.google.dev/gemini-api/docs/flex-inference); OpenAI's other tiers are the provider's default.
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
-# In results of tools and functions `name` is the function's name, which is sent.
-_RESULT_ROLES = ("tool", "function")
-_DEFAULT_DETAILS = frozenset({"", "auto"})
 
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
-    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     fields = _with_images(_with_google_extras(request.fields))
     mapped = Mapped(provider, fields, is_translated=request.is_translated)
     model = model_named(request.model)
@@ -68,15 +62,13 @@ def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
 
 
 def _conversation(mapped: Mapped, model: Model) -> Conversation:
-    """Returns the conversation with instructions in mid-conversation as marked turns of the user, since Gemini has no
-    place for them; so the preceding prompt stays unchanged and is read from the cache."""
-    messages = mapped.fields["messages"]
-    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
-        mapped.drop("messages.name")
+    """Turns mid-conversation instructions into marked turns of the user, as Gemini has no place for them; the preceding
+    prompt stays unchanged and cached."""
+    mapped.drop_names()
     conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
     if any(one.name and not isinstance(one, Native) for one in conversation.attachments()):
         mapped.drop("messages.file.filename")
-    details = {attachment.detail for attachment in conversation.attachments()} - _DEFAULT_DETAILS
+    details = conversation.details()
     if details - RESOLUTIONS.keys() if model.resolutions else details:
         mapped.drop("messages.image_url.detail")
     return conversation
@@ -109,8 +101,8 @@ def _tier(mapped: Mapped, body: dict[str, Any]) -> None:
 
 
 def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the fields with those in `{"extra_body": {"google": {…}}}`, which Google's OpenAI-compatible endpoint
-    takes (https://ai.google.dev/gemini-api/docs/openai#extra-body)."""
+    """Adds `{"extra_body": {"google": {…}}}`, which Google's OpenAI-compatible endpoint takes
+    (https://ai.google.dev/gemini-api/docs/openai#extra-body)."""
     extra = fields.get("extra_body")
     google = extra.get("google") if isinstance(extra, Mapping) else None
     if not isinstance(google, Mapping):
@@ -119,7 +111,7 @@ def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_images(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the fields with the images that the model made, which come back in `images`, as content parts."""
+    """The model's own images come back in `images`; they become content parts."""
     messages = fields["messages"]
     if not any(message.get("images") and message["role"] == "assistant" for message in messages):
         return fields

@@ -1,5 +1,3 @@
-"""Translates a whole answer of Gemini to a chat completion."""
-
 from __future__ import annotations
 
 from hashlib import blake2b
@@ -8,33 +6,38 @@ import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.completion import ParsedChoice, tool_call, whole
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.google.citations import annotations_of
+from integrations.providers.errors import unusable
 from integrations.providers.google.failures import google_failure_in_body
-from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
-from integrations.providers.google.parts import Call, Choice, Image, Own, Text, Thought
+from integrations.providers.google.finish import (
+    FILTERED,
+    finish_reason,
+    is_blocked,
+    read_logprobs,
+    read_usage,
+    seconds_of,
+    unusable_end,
+    with_searches,
+)
+from integrations.providers.google.parts import Call, Choice, Image, Own, Text, Thought, annotations_of
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, decode, has, plain
 from integrations.providers.google.specifics import PARTS
-from integrations.providers.google.usage import read_logprobs, read_usage, seconds_of, with_searches
 from integrations.providers.usage import Usage
+
+NO_ANSWER = "the provider gave no candidate and no reason"
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Returns the parsed answer. Raises ProviderError: UNUSABLE when this is no answer, or the failure that the body
-    reports."""
     try:
         response = decode(body)
         feedback = response.feedback()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProviderError(
-            "the answer is not of the form expected", kind=FailureKind.UNUSABLE, provider=provider, status=200
-        ) from error
+        raise unusable("the answer is not of the form expected", provider) from error
     if has(response.error):
         raise google_failure_in_body(msgspec.json.decode(body), provider=provider)
     usage = read_usage(response.usage_metadata)
     choices = _choices(response, seed_of(response, body))
     if not choices and not is_blocked(feedback):
-        raise _no_answer(provider, usage)
+        raise unusable(NO_ANSWER, provider, usage=usage)
     answers = [_answer(candidate, choice) for candidate, choice in choices]
     for _, choice in choices:
         if failure := unusable_end(choice, provider=provider, usage=usage):
@@ -55,7 +58,6 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def seed_of(response: Response, body: bytes) -> str:
-    """Returns the seed for ids of calls: the provider's id of this answer, else the answer itself."""
     return response.response_id or blake2b(body, digest_size=12).hexdigest()
 
 
@@ -64,13 +66,12 @@ def completion_id(response: Response, body: bytes) -> str:
 
 
 def blocked_answer(feedback: PromptFeedback | None) -> ParsedChoice:
-    """Returns the answer to a refused prompt, which has no text."""
     message = (feedback.block_reason_message if feedback else None) or ""
     return ParsedChoice(content="", finish_reason=FILTERED, refusal=message)
 
 
 def indexes_of(candidates: list[Candidate]) -> list[int]:
-    """Returns the candidates' own indexes, where any has one, since protocol buffers omit a zero; else their places."""
+    """Protocol buffers omit a zero; if all indexes are missing, the places count."""
     if all(candidate.index is None for candidate in candidates):
         return list(range(len(candidates)))
     return [candidate.index or 0 for candidate in candidates]
@@ -109,13 +110,3 @@ def _answer(candidate: Candidate, choice: Choice) -> ParsedChoice:
     if images:
         answer.extra = {"images": images}
     return answer
-
-
-def _no_answer(provider: str, usage: Usage | None) -> ProviderError:
-    return ProviderError(
-        "the provider gave no candidate and no reason",
-        kind=FailureKind.UNUSABLE,
-        provider=provider,
-        status=200,
-        usage=usage,
-    )

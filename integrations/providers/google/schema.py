@@ -1,4 +1,4 @@
-"""Converts JSON schemas to Google's form, which is nearly all of JSON Schema with a few keywords changed.
+"""Google's form is nearly all of JSON Schema with a few keywords changed.
 https://ai.google.dev/api/generate-content#FIELDS.response_json_schema: beside `$ref` only other `$` keywords may stand,
 and a constant is an enumeration of one."""
 
@@ -17,14 +17,14 @@ _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
 def is_own(schema: Mapping[str, Any]) -> bool:
-    """Returns True when the schema is written in Google's older subset of OpenAPI, which has its types in capitals and
-    its own fields (`parameters`, `responseSchema`)."""
+    """Whether it is in Google's older subset of OpenAPI, with types in capitals and its own fields (`parameters`,
+    `responseSchema`)."""
     kind = schema.get("type")
     return isinstance(kind, str) and kind.isupper()
 
 
 def google_schema(schema: Any, depth: int = 0) -> Any:
-    """Returns the schema in Google's form; the very same object where nothing has to change."""
+    """Returns the same object if nothing has to change."""
     if depth > _MAX_DEPTH:
         return schema
     if isinstance(schema, list):

@@ -1,4 +1,4 @@
-"""The parts of Gemini's answers that are read (https://ai.google.dev/api/generate-content)."""
+"""https://ai.google.dev/api/generate-content"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class FunctionCall(msgspec.Struct):
-    """A call of a function. `args` keeps the JSON text that came, since it is sent on as text."""
+    """`args` keeps its JSON text, which is sent on as text."""
 
     name: str = ""
     id: str | None = None
@@ -27,7 +27,7 @@ class Blob(msgspec.Struct, rename="camel"):
 
 
 class Part(msgspec.Struct, rename="camel"):
-    """A part of an answer: a text, a function call, a file, or (in the last fields) a step of Google's own tools."""
+    """A text, a function call, a file, or (in the last fields) a step of Google's own tools."""
 
     text: str | None = None
     thought: bool | None = False
@@ -49,8 +49,7 @@ class Content(msgspec.Struct):
 
 
 class Candidate(msgspec.Struct, rename="camel"):
-    """A candidate for the answer. `finish_reason` is a name, or its number when the client asked for
-    `enum-encoding=int`."""
+    """`finish_reason` is a name, or its number if the client asked for `enum-encoding=int`."""
 
     content: Content | None = None
     finish_reason: str | int | None = None
@@ -64,7 +63,7 @@ class Candidate(msgspec.Struct, rename="camel"):
     logprobs_result: msgspec.Raw = NOTHING
 
     def has_remarks(self) -> bool:
-        """Returns True when the event has fields about the answer as a whole; most events of a stream have none."""
+        """True if the event has fields about the answer as a whole; most events have none."""
         nothing = self.grounding_metadata is self.citation_metadata is self.safety_ratings is self.url_context_metadata
         return not nothing or self.continuation_token is not None
 
@@ -90,7 +89,7 @@ class PromptFeedback(msgspec.Struct, rename="camel"):
 
 
 class Response(msgspec.Struct, rename="camel"):
-    """A whole answer or one event of a stream. `error` is set because Google also reports failures under status 200."""
+    """A whole answer or one event. Google also reports failures (`error`) under status 200."""
 
     candidates: list[Candidate] | None = None
     prompt_feedback: msgspec.Raw = NOTHING
@@ -101,7 +100,6 @@ class Response(msgspec.Struct, rename="camel"):
     error: msgspec.Raw = NOTHING
 
     def feedback(self) -> PromptFeedback | None:
-        """Returns the decoded feedback on the prompt, None without one. Raises msgspec.ValidationError."""
         feedback: PromptFeedback | None = _decode_feedback(self.prompt_feedback)
         return feedback
 
@@ -139,7 +137,6 @@ _NUMBERS = (
 
 
 def reason_named(native: str | int | None) -> str:
-    """Returns Google's name of the reason, in capitals; empty when the answer has none."""
     if isinstance(native, int):
         return _NUMBERS[native] if 0 <= native < len(_NUMBERS) else f"REASON_{native}"
     return (native or "").upper()

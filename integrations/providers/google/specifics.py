@@ -1,9 +1,8 @@
-"""Gemini's fields in `provider_specific_fields`: the parts of Google's own tools, in answers and in later requests.
+"""Gemini's `provider_specific_fields`: the parts of Google's own tools, in answers and in later requests.
 
-Code that ran and its results, searches and their results stand between the parts of the answer, and the model needs
-them there on the next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). They are sent to the
-client as `parts`, each with its place in the message: how many characters of the content, calls and images come before
-it.
+Code that ran, searches and their results stand between the parts of the answer, and the model needs them there on the
+next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). Clients get them as `parts`, each with its
+place in the message: the number of characters of content, calls and images before it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _OWN = (*_CODE, *_TOOLS)
 
 
 class Place(NamedTuple):
-    """The content of the message that stands before a part: the numbers of characters, calls and images."""
+    """What stands before a part in the message: the numbers of characters, calls and images."""
 
     content: int = 0
     tool_calls: int = 0
@@ -43,14 +42,12 @@ START = Place()
 
 @dataclass(frozen=True, slots=True)
 class OwnParts(Native):
-    """The parts of Google's tools in one message of the assistant; the block stands before the message's other
-    blocks."""
+    """The parts of Google's tools in one assistant's message; the block stands before its other blocks."""
 
     entries: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
 
 
 def own_part(part: Part, place: Place) -> dict[str, Any]:
-    """Returns the part in the form for clients. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
     held = (part.executable_code, part.code_execution_result, part.tool_call, part.tool_response)
     fields: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
     if part.thought:
@@ -61,7 +58,7 @@ def own_part(part: Part, place: Place) -> dict[str, Any]:
 
 
 def rebuild(message: Mapping[str, Any], blocks: list[Block]) -> list[Block]:
-    """Returns the blocks of an assistant's message with the parts that came with it, without parts of other vendors."""
+    """Adds the parts that came with the message; leaves out other vendors' parts."""
     fields = message.get("provider_specific_fields")
     entries = fields.get(PARTS) if isinstance(fields, Mapping) else None
     if not isinstance(entries, list):
@@ -89,8 +86,9 @@ def _read(entry: Any) -> tuple[Place, Mapping[str, Any]] | None:
 
 
 def accepted_part(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, Any] | None:
-    """Returns the part for a model; None where the model does not know such parts. `tools` means that it is of the
-    third generation, `ids` that it takes ids."""
+    """None if the model does not know such parts. `tools`: the model is of the third generation; `ids`: it takes
+    ids.
+    """
     if not tools and not any(name in part for name in _CODE):
         return None
     if ids:
@@ -102,7 +100,6 @@ def accepted_part(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[st
 
 
 def insert_parts(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns the parts of a model's turn with the tools' parts in their places; a text around one is split there."""
     waiting = list(own)
     put: list[dict[str, Any]] = []
     so_far = START
@@ -118,7 +115,6 @@ def insert_parts(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dic
 
 
 def _split(part: dict[str, Any], length: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Returns the first `length` characters of a text's part and the rest of it, None without a rest."""
     text = part.get("text")
     if not isinstance(text, str) or part.get("thought") or not 0 < length < len(text):
         return part, None

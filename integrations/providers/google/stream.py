@@ -1,4 +1,4 @@
-"""Translates a streamed answer of Gemini: every event is a response of its own with the new parts."""
+"""Every event of a stream is a response of its own with the new parts."""
 
 from __future__ import annotations
 
@@ -12,31 +12,28 @@ from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
 from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.errors import ProviderError
-from integrations.providers.google.citations import annotations_of
 from integrations.providers.google.events import Events
 from integrations.providers.google.failures import google_failure_in_body
-from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
-from integrations.providers.google.parts import Call, Choice, Image, Own, Piece, Text, Thought
+from integrations.providers.google.finish import (
+    FILTERED,
+    finish_reason,
+    is_blocked,
+    is_counted,
+    read_logprobs,
+    read_usage,
+    seconds_of,
+    unusable_end,
+    with_searches,
+)
+from integrations.providers.google.parts import Call, Choice, Image, Own, Piece, Text, Thought, annotations_of
 from integrations.providers.google.response import blocked_answer, completion_id, indexes_of, seed_of
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, UsageMetadata, decode, has, plain
 from integrations.providers.google.specifics import PARTS
-from integrations.providers.google.usage import is_counted, read_logprobs, read_usage, seconds_of, with_searches
 from integrations.providers.usage import Usage
 
 
 class GoogleStream(DialectStream[bytes]):
-    """Translates the streams of generateContent. `usage` is read from the counts of the last event on demand."""
-
-    __slots__ = (
-        "_blocked",
-        "_choices",
-        "_chunks",
-        "_counts",
-        "_created",
-        "_feedback",
-        "_seed",
-        "_usage",
-    )
+    """`usage` is read on demand from the counts of the last event."""
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self._usage: Usage | None = None
@@ -119,8 +116,7 @@ class GoogleStream(DialectStream[bytes]):
                 out.append(_written(chunks, piece, index))
 
     def _block(self, chunks: Chunks, feedback: PromptFeedback | None, out: list[StreamEvent]) -> None:
-        """Ends the answer of a refused prompt. Vertex AI may refuse a long prompt while the answer is already
-        streaming."""
+        """Vertex AI may refuse a long prompt while the answer is already streaming."""
         for choice in self._choices.values():
             choice.cut_by_filter()
         if self._choices or self._blocked:
@@ -147,7 +143,6 @@ class GoogleStream(DialectStream[bytes]):
         return [*self._remarks(chunks, reasons), *chunks.last(reasons, self.usage)]
 
     def _remarks(self, chunks: Chunks, reasons: dict[int, str]) -> Iterator[StreamEvent]:
-        """Yields the events that need the whole text: its sources, and the reason for an empty one."""
         for index, choice in self._choices.items():
             annotations = annotations_of(choice)
             if annotations:

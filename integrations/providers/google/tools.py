@@ -1,5 +1,4 @@
-"""Translates tools, including native ones, and the choice among them
-(https://ai.google.dev/gemini-api/docs/function-calling)."""
+"""https://ai.google.dev/gemini-api/docs/function-calling"""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ _SEARCH: dict[str, Any] = {"googleSearch": {}}
 
 
 def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
-    """Sets `tools` and `toolConfig` where the request asks for any. `mixes` means that the model takes functions and
-    Google's own tools together, if its answer may show the tools' steps. Raises UnsupportedParameterError."""
+    """Sets `tools` and `toolConfig`. `mixes`: the model takes functions and Google's own tools together, if its answer
+    may show the tools' steps. Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     tools: list[dict[str, Any]] = []
     if functions:
@@ -64,7 +63,6 @@ def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
 
 
 def _add_search(mapped: Mapped, tools: list[dict[str, Any]]) -> None:
-    """Adds Google's search where the request asks for one. Raises UnsupportedParameterError."""
     search = mapped.take("web_search_options")
     if search is None:
         return
@@ -90,7 +88,6 @@ def _declaration(function: FunctionTool) -> dict[str, Any]:
 
 
 def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a native tool: `{"google_search": {}}` unchanged, and `{"type": "google_search", …}` in that form."""
     named = {name: value for name, value in tool.items() if name in _NATIVE}
     if named:
         return named
@@ -117,7 +114,7 @@ def _tool_config(mapped: Mapped, choice: ToolChoice | None, *, has_functions: bo
 
 
 def _mix(config: dict[str, Any]) -> None:
-    """Sets the fields for a mix of tools, which Google refuses without the first one and with the mode `AUTO`:
+    """Google refuses a mix of tools without the first field, and with the mode `AUTO`:
     https://ai.google.dev/gemini-api/docs/tool-combination"""
     config.setdefault("includeServerSideToolInvocations", True)
     if config.get("functionCallingConfig") == {"mode": "AUTO"}:

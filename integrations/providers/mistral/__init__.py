@@ -1,6 +1,4 @@
-"""Mistral's chat completions (https://docs.mistral.ai/api/): close to OpenAI's, but unknown fields are refused.
-`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `response` and `stream` read answers
-(with `thinking`, `references`)."""
+"""Mistral's chat completions (https://docs.mistral.ai/api/): close to OpenAI's, but unknown fields are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""The adapter of Mistral: the OpenAI dialect's adapter, with Mistral's request body and its thinking parts."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Converts messages to Mistral's form (https://docs.mistral.ai/api/): unchanged when they conform, else rewritten."""
+"""Converts messages to Mistral's form (https://docs.mistral.ai/api/), unless they conform."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import msgspec
 from integrations.providers.common.conversation import tool_reference_text
 from integrations.providers.common.instructions import marked
 from integrations.providers.common.parameters import Mapped
-from integrations.providers.mistral.references import original_parts
-from integrations.providers.mistral.thinking import FORMAT
+from integrations.providers.mistral.response import FORMAT, original_parts
 
 # Mistral refuses other ids: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
 ID_LENGTH = 9
@@ -108,8 +107,8 @@ _decode_conforming = msgspec.json.Decoder(list[_System | _User | _Assistant | _T
 
 
 def mistral_messages(raw: msgspec.Raw, mapped: Mapped, *, keep_bare_thinking: bool) -> msgspec.Raw | None:
-    """Returns the rewritten messages, None when they may be sent unchanged. Raises UnsupportedParameterError. With
-    `keep_bare_thinking` reasoning text of unknown origin is sent, since the requested model reasons."""
+    """None if the messages may be sent unchanged. `keep_bare_thinking` keeps reasoning of unknown origin, because the
+    requested model reasons. Raises UnsupportedParameterError."""
     try:
         conforming = _decode_conforming(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -131,14 +130,12 @@ def _in_order(messages: list[_System | _User | _Assistant | _Tool]) -> bool:
 
 
 def _is_silent(message: Mapping[str, Any]) -> bool:
-    """Returns True for an empty answer, which Mistral refuses: "Assistant message must have either content or
-    tool_calls"."""
+    """Mistral refuses an empty answer: "Assistant message must have either content or tool_calls"."""
     return message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls")
 
 
 class CallIds:
-    """Converts foreign ids of tool calls to Mistral's form: the same id gives the same result in call and result, and
-    on later turns."""
+    """Converts foreign call ids to Mistral's form; an id always gives the same result, on later turns too."""
 
     def __init__(self, known: Iterator[str]) -> None:
         self._made: dict[str, str] = {}
@@ -173,8 +170,6 @@ def _short(text: str) -> str:
 
 
 class _Writer:
-    """Writes one request's messages. A part that is left out is noted once, however many messages hold it."""
-
     def __init__(self, messages: list[dict[str, Any]], mapped: Mapped, keep_bare_thinking: bool) -> None:
         self._messages = messages
         self._mapped = mapped
@@ -246,7 +241,6 @@ class _Writer:
         }
 
     def _thinking(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yields thinking that Mistral wrote, joined from the pieces of a stream, without another vendor's state."""
         details = message.get("reasoning_details") or message.get("thinking_blocks")
         bare = message.get("reasoning_content") or message.get("reasoning")
         texts: list[str] = []
@@ -317,7 +311,7 @@ def _instruction(content: Any) -> Any:
 
 
 def _document(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the document part. The gateway has an object with a url, Mistral the address as a string."""
+    """The gateway has an object with a url, Mistral the address as a string."""
     document = part.get("document_url")
     url = document.get("url") if isinstance(document, Mapping) else document
     name = part.get("document_name") or part.get("name") or part.get("title")

@@ -1,5 +1,3 @@
-"""Operations of Mistral beside chat completions, each in OpenAI's form but for what is said here."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,16 +8,15 @@ from integrations.providers.base import ChatRequest, Credentials, ParsedResponse
 from integrations.providers.common.embeddings import decode_request
 from integrations.providers.mistral.adapter import ADAPTER
 from integrations.providers.openai.embeddings import OpenAIEmbeddings
-from integrations.providers.openai.operations import Moderations
-from integrations.providers.openai.transcriptions import TranscriptionsForwarder
+from integrations.providers.openai.operations import TRANSCRIPTION_PATH, Moderations, TranscriptionsForwarder
 
 
 class MistralEmbeddings(OpenAIEmbeddings):
-    """Embeddings, whose requests name some fields otherwise (https://docs.mistral.ai/api/endpoint/embeddings)."""
+    """Some fields have other names (https://docs.mistral.ai/api/endpoint/embeddings)."""
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         given = decode_request(request.body)
-        endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
+        endpoint = self._dialect.endpoint_of("embeddings", request.model, credentials)
         body: dict[str, Any] = {"model": request.model, "input": given.texts(self.provider)}
         if given.dimensions is not None:
             body["output_dimension"] = given.dimensions
@@ -27,8 +24,8 @@ class MistralEmbeddings(OpenAIEmbeddings):
 
 
 class MistralModerations(Moderations):
-    """Moderations (https://docs.mistral.ai/api/endpoint/classifiers), whose answer names the categories that apply,
-    and no verdict on the whole, which OpenAI's clients read."""
+    """Mistral's answer (https://docs.mistral.ai/api/endpoint/classifiers) names categories but lacks the overall
+    verdict that OpenAI's clients read."""
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         answer = super()._parse(request, body)
@@ -42,4 +39,4 @@ class MistralModerations(Moderations):
 EMBEDDINGS = {"mistral": MistralEmbeddings(ADAPTER)}
 MODERATIONS = {"mistral": MistralModerations(ADAPTER, "moderations")}
 # https://docs.mistral.ai/api/endpoint/audio/transcriptions
-TRANSCRIPTIONS = {"mistral": TranscriptionsForwarder(ADAPTER)}
+TRANSCRIPTIONS = {"mistral": TranscriptionsForwarder(ADAPTER, TRANSCRIPTION_PATH)}

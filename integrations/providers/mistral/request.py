@@ -1,5 +1,4 @@
-"""Builds the body for Mistral: the client's own bytes where Mistral knows every field, else with fields translated or
-left out.
+"""The body is the client's own bytes if Mistral knows every field; else fields are translated or left out.
 
 Mistral answers 422 (`extra_forbidden`) to an unknown field, so fields that OpenAI has and Mistral lacks must not be
 sent. Fields that neither has are the vendor's new ones and pass, except to a provider that the client did not choose.
@@ -57,7 +56,6 @@ _ANY = msgspec.Raw(b'"any"')
 
 
 def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
-    """Returns the body and the warnings. Raises UnsupportedParameterError."""
     sent = _decode(request.body)
     raw = {name: value for name, value in sent.items() if _is_sent(name, value)}
     # The object only collects warnings: values are read as bytes, since `request.fields` may be lazy.
@@ -80,15 +78,14 @@ def is_adjustable(model: str) -> bool:
 
 
 def _reasons(raw: Raw, model: str) -> bool:
-    """Returns True when the model will think about this request."""
     if model.startswith(_ALWAYS_REASONING):
         return True
     return is_adjustable(model) and bytes(raw.get("reasoning_effort", b'"none"')) != b'"none"'
 
 
 def _is_sent(name: str, value: msgspec.Raw) -> bool:
-    """Returns False for a null, which means an absent field in OpenAI's dialect and which Mistral refuses in places. A
-    null in `prompt_mode` has a meaning and counts as a value."""
+    """False for a null: OpenAI's dialect reads it as absent, and Mistral refuses some. In `prompt_mode` a null is a
+    value."""
     return name not in _NOT_SENT and (bytes(value) != b"null" or name == "prompt_mode")
 
 
@@ -124,15 +121,16 @@ def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """Fits the temperature, which goes to 2 in OpenAI's dialect. A client that chose Mistral gets Mistral's own error;
-    on a fallback the client could not know."""
+    """OpenAI's temperatures go up to 2. A client that chose Mistral gets its error; on a fallback the value is
+    fitted.
+    """
     if request.is_foreign and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _MAX_TEMPERATURE:
         raw["temperature"] = msgspec.Raw(_encode(_MAX_TEMPERATURE))
         mapped.notes.append(f"temperature: lowered to {_MAX_TEMPERATURE}, mistral takes no more")
 
 
 def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """Translates `thinking`, whose only counterpart is the level of models whose reasoning can be switched."""
+    """The only counterpart of `thinking` is the level of models whose reasoning can be switched."""
     adjustable = is_adjustable(request.model)
     if "thinking" in raw:
         thinking = msgspec.json.decode(raw.pop("thinking"))
@@ -154,8 +152,7 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _warn_about_settings(thinking: Any, mapped: Mapped) -> None:
-    """Adds warnings for budgets and other settings of a vendor's `thinking`, since Mistral's reasoning is only on or
-    off."""
+    """Mistral's reasoning is only on or off, so budgets and other settings are dropped with warnings."""
     for name, value in thinking.items() if isinstance(thinking, Mapping) else ():
         if name != "type" and value is not None:
             mapped.drop(f"thinking.{name}")
@@ -182,7 +179,6 @@ def _tools(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _tool_choice(raw: Raw, choice: Any, mapped: Mapped) -> set[str] | None:
-    """Returns the names to restrict the tools to, None for all of them."""
     if choice == "required":
         raw["tool_choice"] = _ANY
     if not isinstance(choice, Mapping) or choice.get("type") == "function":
@@ -213,7 +209,7 @@ def _tool(tool: Any, mapped: Mapped) -> Any:
 
 
 def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    """Converts the expected text from OpenAI's parts to Mistral's string."""
+    """OpenAI's expected text has parts; Mistral's is a string."""
     prediction = msgspec.json.decode(raw["prediction"]) if "prediction" in raw else None
     content = prediction.get("content") if isinstance(prediction, Mapping) else None
     if isinstance(content, list):

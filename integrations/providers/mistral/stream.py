@@ -1,5 +1,3 @@
-"""Translates streamed answers of Mistral: thinking parts and references beside the chunks of OpenAI's dialect."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -8,18 +6,15 @@ from typing import Any
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import reasoning_text
 from integrations.providers.errors import ProviderError
-from integrations.providers.mistral.references import Parts
-from integrations.providers.mistral.thinking import FORMAT, read_part, thinking_parts
+from integrations.providers.mistral.response import FORMAT, Parts, read_part, thinking_parts
 from integrations.providers.openai.stream import OpenAIStream
 
 
 class MistralStream(OpenAIStream):
-    """Translates the streams of Mistral. Thoughts are streamed as text; the entry that has to come back is sent once,
-    when the thought is complete, and so are the parts of an answer with references."""
+    """Thoughts are streamed as text. The entry that must come back is sent once, when the thought is complete; so are
+    the parts of an answer with references."""
 
     has_plain = False  # The texts are also parts of an answer with references.
-
-    __slots__ = ("_detail_counts", "_parts", "_reworked", "_thoughts")
 
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
@@ -53,7 +48,6 @@ class MistralStream(OpenAIStream):
         return kept or entry is not None or bool(parts)
 
     def _complete_parts(self, choice: Mapping[str, Any], position: int) -> list[dict[str, Any]]:
-        """Returns the parts of an answer with references that this choice ends."""
         delta = choice.get("delta")
         if choice.get("index", position) != 0 or not isinstance(delta, Mapping):
             return []
@@ -61,8 +55,6 @@ class MistralStream(OpenAIStream):
         return self._parts.taken() if choice.get("finish_reason") else []
 
     def _complete_thought(self, choice: Mapping[str, Any], position: int) -> dict[str, Any] | None:
-        """Returns the entry of a thought that this choice ends: by its signature, by other content, or with the
-        answer."""
         index, delta = choice.get("index"), choice.get("delta")
         index = index if isinstance(index, int) else position
         delta = delta if isinstance(delta, Mapping) else {}

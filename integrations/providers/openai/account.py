@@ -1,5 +1,3 @@
-"""The fields of a request to a provider of the OpenAI dialect while rules fit them, and what they leave out."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,8 +14,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Account:
-    """The request's fields, and the warnings about those that were left out."""
-
     __slots__ = ("dialect", "raw", "warnings")
 
     def __init__(self, raw: RawFields, dialect: Dialect) -> None:
@@ -26,13 +22,11 @@ class Account:
         self.warnings: list[str] = []
 
     def drop(self, name: str, reason: str = "") -> None:
-        """Leaves the field out with a warning, or without one when its value means the same as its absence."""
         if self._has_effect(name):
             self.warnings.append(f"{name}: dropped, {reason or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
     def ignore(self, name: str, *, is_foreign: bool) -> None:
-        """Adds a warning that the provider ignores the field, which stays unless it was meant for another vendor."""
         if is_foreign:
             self.drop(name)
         elif self._has_effect(name):

@@ -1,4 +1,4 @@
-"""The adapter of the OpenAI dialect (https://platform.openai.com/docs/api-reference/chat).
+"""https://platform.openai.com/docs/api-reference/chat
 
 A look-alike is a `Dialect` row.
 """
@@ -25,31 +25,19 @@ from integrations.providers.openai.request import BodyBuilder
 from integrations.providers.openai.response import conforming, parse_response
 from integrations.providers.openai.stream import OpenAIStream
 
-__all__ = [
-    "ADAPTER",
-    "EFFORTS",
-    "OPENAI",
-    "OPTIONALLY_REASONING_MODELS",
-    "REASONING_MODELS",
-    "REFUSED_BY_REASONING_MODELS",
-    "RESPONSES_MODELS",
-    "Dialect",
-    "OpenAIAdapter",
-]
-
 # The families of reasoning models and the parameters that they refuse are listed at
 # https://platform.openai.com/docs/guides/reasoning and https://platform.openai.com/docs/guides/latest-model (parameter
 # compatibility).
-REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
-OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
+_REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
+_OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
 # Each generation of reasoning models takes its own levels beside `none`.
-EFFORTS = (
+_EFFORTS = (
     ("gpt-6", ("low", "medium", "high", "xhigh", "max")),
     ("gpt-5.1", ("low", "medium", "high")),
     ("gpt-5.", ("low", "medium", "high", "xhigh")),
     ("gpt-5", ("minimal", "low", "medium", "high")),
 )
-REFUSED_BY_REASONING_MODELS = (
+_REFUSED_BY_REASONING_MODELS = (
     "temperature",
     "top_p",
     "presence_penalty",
@@ -62,7 +50,7 @@ REFUSED_BY_REASONING_MODELS = (
 # Chat completions refuse tools with reasoning for these models: "use /v1/responses or set reasoning_effort to 'none'"
 # (https://github.com/openai/openai-openapi/issues/541, for gpt-5.4). From gpt-5.6 on they refuse tools for a request
 # without a level too (https://github.com/BerriAI/litellm/pull/34569). They are the models that take `none`.
-RESPONSES_MODELS = OPTIONALLY_REASONING_MODELS
+RESPONSES_MODELS = _OPTIONALLY_REASONING_MODELS
 
 OPENAI = Dialect(
     provider="openai",
@@ -75,16 +63,16 @@ OPENAI = Dialect(
     options=("responses_models",),
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
-    effort_models=REASONING_MODELS,
-    optional_models=OPTIONALLY_REASONING_MODELS,
-    efforts=EFFORTS,
+    effort_models=_REASONING_MODELS,
+    optional_models=_OPTIONALLY_REASONING_MODELS,
+    efforts=_EFFORTS,
     history=History.DROP,
     developer_role=True,
     system_anywhere=True,
     cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS,
-    reasoning_models=REASONING_MODELS,
-    sampling_refused=REFUSED_BY_REASONING_MODELS,
+    reasoning_models=_REASONING_MODELS,
+    sampling_refused=_REFUSED_BY_REASONING_MODELS,
     responses_models=RESPONSES_MODELS,
 )
 
@@ -112,7 +100,6 @@ class OpenAIAdapter(DialectAdapter):
         return NOTHING
 
     def endpoint(self, credentials: Credentials) -> Endpoint:
-        """Returns the address and the headers of the integration's chat completions."""
         return self._endpoints.get(credentials)
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
@@ -121,7 +108,6 @@ class OpenAIAdapter(DialectAdapter):
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
     def forwarded(self, request: ChatRequest) -> bytes | None:
-        """Returns the body of a request that asks for no stream (`integrations.providers.base.PassingAdapter`)."""
         for mark in self._marks_of_fetched:
             if find(request.body, mark) >= 0:
                 return None
@@ -144,7 +130,6 @@ class OpenAIAdapter(DialectAdapter):
         return OpenAIStream(model=request.model, provider=self.provider, redact=self.redact, seed=request.body)
 
     def endpoint_of(self, operation: str, model: str, credentials: Credentials) -> Endpoint:
-        """Returns the address and the headers of another operation than chat completions (`embeddings`)."""
         endpoint = self._endpoints.get(credentials)
         root, _, query = endpoint.url.rpartition(_CHAT)
         return Endpoint(f"{root}/{operation}{query}", endpoint.headers)

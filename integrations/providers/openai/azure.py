@@ -1,5 +1,5 @@
 """Azure OpenAI: the OpenAI dialect under a resource's own address, with a key header, a deployment and an API version.
-https://learn.microsoft.com/azure/ai-services/openai/reference.
+https://learn.microsoft.com/azure/ai-services/openai/reference
 
 The integration's `base_url` shows which of three layouts applies: `https://NAME.openai.azure.com` (deployment in the
 path), `…/openai/v1` (model in the body, no version), and `https://NAME.services.ai.azure.com/models` (Foundry models:
@@ -8,20 +8,14 @@ model in the body, with a version).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.openai.adapter import (
-    EFFORTS,
-    OPTIONALLY_REASONING_MODELS,
-    REASONING_MODELS,
-    REFUSED_BY_REASONING_MODELS,
-    RESPONSES_MODELS,
-    OpenAIAdapter,
-)
-from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
+from integrations.providers.errors import incomplete
+from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
+from integrations.providers.openai.dialect import OPENAI_PARAMETERS
 
 DEFAULT_API_VERSION = "2024-10-21"
 # Azure's streams report usage from API version 2024-09-01; earlier ones refuse the option
@@ -29,27 +23,14 @@ DEFAULT_API_VERSION = "2024-10-21"
 _STREAM_OPTIONS_SINCE = "2024-09-01"
 _DEPLOYMENT = "{deployment}"
 
-AZURE_OPENAI = Dialect(
+AZURE_OPENAI = replace(
+    OPENAI,
     provider="azure_openai",
     title="Azure OpenAI",
     base_url="",
-    owned_by="openai",
-    default_model="gpt-4o-mini",
-    functions="always",
+    forward_headers=(),
     options=("api_version", "deployment", "responses_models"),
-    documents=Documents.FILE_DATA,
-    thinking=Thinking.EFFORT,
-    effort_models=REASONING_MODELS,
-    optional_models=OPTIONALLY_REASONING_MODELS,
-    efforts=EFFORTS,
-    history=History.DROP,
-    developer_role=True,
-    system_anywhere=True,
-    cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS | {"data_sources"},
-    reasoning_models=REASONING_MODELS,
-    sampling_refused=REFUSED_BY_REASONING_MODELS,
-    responses_models=RESPONSES_MODELS,
 )
 
 
@@ -77,9 +58,7 @@ class AzureOpenAIAdapter(OpenAIAdapter):
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = credentials.base_url.rstrip("/")
         if not base_url:
-            raise ProviderError(
-                "the azure_openai integration has no base_url", kind=FailureKind.CREDENTIALS, provider=self.provider
-            )
+            raise incomplete("the azure_openai integration has no base_url", self.provider)
         headers = {"content-type": "application/json", "user-agent": USER_AGENT, "api-key": credentials.secret}
         version = quote(_version(credentials))
         if base_url.endswith("/openai/v1"):

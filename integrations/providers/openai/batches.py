@@ -1,5 +1,4 @@
-"""Files and batches of OpenAI's dialect (https://platform.openai.com/docs/api-reference/batch): their addresses, and
-the lines of their results."""
+"""https://platform.openai.com/docs/api-reference/batch"""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ _decode = msgspec.json.decode
 
 
 def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
-    """Returns the address of `path` ("files", "batches/batch_1/cancel") and the headers of a request to it. Azure has
-    both at its resource alone, whatever the layout of the integration's address."""
+    """`path` is "files" or "batches/batch_1/cancel". Azure has both only at its resource, whatever the integration's
+    layout."""
     adapter = _ADAPTERS[provider]
     found = adapter.endpoint_of(path, "", credentials)
     if provider != azure.ADAPTER.provider:
@@ -57,7 +56,7 @@ def endpoint(provider: str, path: str, credentials: Credentials) -> Endpoint:
 
 
 def read_result(line: bytes) -> BatchResult:
-    """Returns what a line of an output or error file says. Raises ValueError for a line of another form."""
+    """Reads a line of an output or error file. Raises ValueError for another form."""
     try:
         found = _decode_line(line)
         response = found.response
@@ -97,7 +96,6 @@ def _failed(line: _Line, status: int, error: Any, answer: bytes) -> BatchResult:
 
 
 def _finish_reason(body: dict[str, Any]) -> str:
-    """Returns the finish reason of a chat completion or a completion, or the status of a response."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return _text(choices[0].get("finish_reason"))

@@ -1,6 +1,8 @@
-"""Markers of prompt caches on messages, parts and tools: Anthropic's `cache_control`, which some look-alikes take, and
-OpenAI's `prompt_cache_breakpoint` (https://developers.openai.com/api/docs/guides/prompt-caching). Neither changes an
-answer, so a provider without such a marker gets the request without it and without a warning."""
+"""Cache markers on messages, parts and tools: Anthropic's `cache_control`, which some look-alikes take, and OpenAI's
+`prompt_cache_breakpoint` (https://developers.openai.com/api/docs/guides/prompt-caching).
+
+Markers never change an answer, so they are removed without a warning for other providers.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,14 @@ _BOTH = frozenset({_CONTROL, _BREAKPOINT})
 
 
 def mark_of_markers(dialect: Dialect) -> bytes:
-    """Returns bytes that every body contains that `fit_markers` would change; empty for a dialect that takes any
-    field."""
+    """Bytes in every body that `fit_markers` would change; empty for a dialect that takes any field."""
     if dialect.is_open:
         return b""
     return b'"cache_control"' if dialect.cache_breakpoint else b"cache_"
 
 
 def fit_markers(holder: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any]:
-    """Returns the message, part, call or tool with the provider's own marker alone; the same object when it has no
-    other."""
+    """Keeps only the provider's own marker; returns the same object if it has no other."""
     if _BOTH.isdisjoint(holder):
         return holder
     kept = _BREAKPOINT if dialect.cache_breakpoint else _CONTROL if dialect.cache_control else ""
@@ -35,7 +35,7 @@ def fit_markers(holder: Mapping[str, Any], dialect: Dialect) -> Mapping[str, Any
 
 
 def fit_tools(tools: Any, dialect: Dialect) -> Any:
-    """Returns the tools with fitted markers, also those inside the function, where some clients put them."""
+    """Fits markers of tools, also those inside the function, where some clients put them."""
     if not isinstance(tools, list):
         return tools
     return [_fit_tool(tool, dialect) if isinstance(tool, Mapping) else tool for tool in tools]

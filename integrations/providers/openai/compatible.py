@@ -1,12 +1,13 @@
-"""Providers that speak the OpenAI dialect unchanged, one row each. Addresses are the vendors' documented ones. The
-vendor's `page` documents the other entries of a row; where a row has no entry, the provider is taken to be like OpenAI.
+"""Providers that speak the OpenAI dialect unchanged, one row each, with the vendors' documented addresses.
+
+The vendor's `page` documents the other entries of a row; without an entry, the provider is taken to be like OpenAI.
 """
 
 from __future__ import annotations
 
 from integrations.providers.openai.adapter import OpenAIAdapter
 from integrations.providers.openai.compatible_hosts import HOSTS
-from integrations.providers.openai.compatible_makers import MAKERS
+from integrations.providers.openai.compatible_makers import MAKERS, ZAI
 from integrations.providers.openai.dialect import (
     ANY_FORMAT,
     OPENAI_PARAMETERS,
@@ -37,6 +38,7 @@ DIALECTS = (
         drops=("logprobs", "top_logprobs", "logit_bias"),
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
         catalogs=("groq", "groq"),
+        list_needs_key=True,
         # https://console.groq.com/docs/batch
         # https://console.groq.com/docs/text-to-speech
         # https://console.groq.com/docs/speech-to-text
@@ -61,6 +63,7 @@ DIALECTS = (
         sampling_refused=("logprobs", "top_logprobs"),
         prefixes=("deepseek-",),
         catalogs=("deepseek", "deepseek"),
+        list_needs_key=True,
     ),
     Dialect(
         "xai",
@@ -84,6 +87,7 @@ DIALECTS = (
         responses_models=("grok-4.20-multi-agent", "grok-4.3", "grok-4.5"),
         prefixes=("grok-",),
         catalogs=("xai", "xai"),
+        list_needs_key=True,
         # https://docs.x.ai/docs/guides/image-generations
         operations=("images",),
     ),
@@ -108,6 +112,7 @@ DIALECTS = (
             | {"usage", "include_reasoning", "verbosity"}
         ),
         catalogs=("openrouter", "openrouter"),
+        list_needs_key=True,
         embeddings=2048,  # https://openrouter.ai/docs/api-reference/embeddings
     ),
     Dialect(
@@ -122,6 +127,7 @@ DIALECTS = (
         toggle_models=("deepseek-ai/DeepSeek-V", "zai-org/GLM-", "moonshotai/Kimi-K2.", "Qwen/Qwen3.", "deepcogito/"),
         parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
         catalogs=("together_ai", "togetherai"),
+        list_needs_key=True,
         # https://docs.together.ai/docs/rerank-overview
         # https://docs.together.ai/docs/images-overview
         # https://docs.together.ai/docs/text-to-speech
@@ -139,6 +145,7 @@ DIALECTS = (
         history=History.KEEP,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
         catalogs=("fireworks_ai", "fireworks-ai"),
+        list_needs_key=True,
         # https://docs.fireworks.ai/api-reference/rerank-documents
         operations=("completions", "rerank"),
         embeddings=2048,  # https://docs.fireworks.ai/guides/querying-embeddings-models
@@ -164,7 +171,6 @@ DIALECTS = (
         variables=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
         prefixes=("sonar",),
         catalogs=("perplexity", "perplexity"),
-        lists_models=False,
     ),
     Dialect(
         # Cerebras also documents its reasoning at https://inference-docs.cerebras.ai/capabilities/reasoning
@@ -183,6 +189,7 @@ DIALECTS = (
         drops=("frequency_penalty", "presence_penalty", "logit_bias"),
         parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
         catalogs=("cerebras", "cerebras"),
+        list_needs_key=True,
         # https://inference-docs.cerebras.ai/capabilities/batch
         operations=("batches",),
     ),
@@ -194,29 +201,8 @@ DIALECTS = (
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         variables=("HF_TOKEN", "HUGGINGFACE_API_KEY"),
         catalogs=("", "huggingface"),
-        lists_models=False,
     ),
-    Dialect(
-        "zai",
-        "https://api.z.ai/api/paas/v4",
-        title="Z.ai",
-        search=Search.REFUSE,
-        page="https://docs.z.ai/api-reference/llm/chat-completion",
-        owned_by="zai",
-        default_model="glm-4.6",
-        history=History.KEEP,
-        json_schema=False,
-        tool_choice=False,
-        choices=False,
-        max_completion_tokens=False,
-        ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
-        parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
-        prefixes=("glm-",),
-        catalogs=("zai", "zai"),
-        lists_models=False,
-        # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
-        trial_model="glm-4.5-flash",
-    ),
+    ZAI,
     Dialect(
         "snowflake",
         "",
@@ -230,7 +216,6 @@ DIALECTS = (
         parameters=frozenset({"reasoning"}),
         variables=("SNOWFLAKE_TOKEN",),
         catalogs=("snowflake", "snowflake-cortex"),
-        lists_models=False,
     ),
     *MAKERS,
     *HOSTS,
@@ -254,6 +239,7 @@ DIALECTS = (
         parameters=frozenset({"reasoning"}),
         operations=("completions",),
         embeddings=2048,  # https://docs.ollama.com/api/openai-compatibility
+        list_needs_key=True,
     ),
     # A server of an unknown kind gets the client's request unchanged.
     Dialect(
@@ -272,6 +258,7 @@ DIALECTS = (
         # https://docs.vllm.ai/en/latest/serving/
         operations=("completions", "rerank"),
         embeddings=2048,  # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+        list_needs_key=True,
     ),
     Dialect(
         "openai_compatible",
@@ -285,6 +272,7 @@ DIALECTS = (
         developer_role=True,
         operations=("completions", "moderations", "rerank", "images", "speech", "transcriptions", "batches"),
         embeddings=2048,
+        list_needs_key=True,
     ),
     Dialect(
         "sandbox",
@@ -303,6 +291,7 @@ DIALECTS = (
         operations=("rerank",),
         embeddings=2048,
         variables=(),
+        list_needs_key=True,
     ),
 )
 
@@ -310,5 +299,4 @@ ADAPTERS = {dialect.provider: OpenAIAdapter(dialect) for dialect in DIALECTS}
 
 
 def adapters_with(operation: str) -> dict[str, OpenAIAdapter]:
-    """Returns the adapters of the providers that document the operation, by provider."""
     return {dialect.provider: ADAPTERS[dialect.provider] for dialect in DIALECTS if operation in dialect.operations}

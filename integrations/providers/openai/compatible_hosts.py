@@ -1,5 +1,4 @@
-"""Rows of `compatible.py` for services that run models of many makers. The page that a row names documents its
-entries."""
+"""Services that run models of many makers. The page that a row names documents its entries."""
 
 from __future__ import annotations
 
@@ -21,7 +20,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS | {"nvext", "chat_template_kwargs"},
         catalogs=("", "nvidia"),
         host_rank=8,
-        lists_models=False,
         embeddings=2048,  # https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html
     ),
     Dialect(
@@ -34,7 +32,6 @@ HOSTS = (
         ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
         parameters=frozenset({"top_k", "chat_template_kwargs"}),
         catalogs=("sambanova", ""),
-        lists_models=False,
         embeddings=2048,  # https://docs.sambanova.ai/cloud/docs/capabilities/embeddings
         float_embeddings=True,
     ),
@@ -52,7 +49,6 @@ HOSTS = (
         variables=("DATABRICKS_TOKEN",),
         prefixes=("databricks-",),
         catalogs=("databricks", "databricks"),
-        lists_models=False,
         embeddings=150,  # https://docs.databricks.com/aws/en/machine-learning/model-serving/query-embedding-models
         float_embeddings=True,
     ),
@@ -69,7 +65,6 @@ HOSTS = (
         system_anywhere=True,
         parameters=frozenset({"modalities"}),
         catalogs=("", "github-models"),
-        lists_models=False,
         embeddings=2048,  # https://docs.github.com/en/rest/models/embeddings
         variables=(),
     ),
@@ -83,7 +78,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS,
         catalogs=("deepinfra", "deepinfra"),
         host_rank=1,
-        lists_models=False,
         # https://deepinfra.com/docs/openai_api
         operations=("completions", "images"),
         embeddings=1024,  # https://deepinfra.com/docs/advanced/embeddings
@@ -97,7 +91,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS | {"separate_reasoning", "enable_thinking"},
         catalogs=("novita", "novita-ai"),
         host_rank=2,
-        lists_models=False,
         operations=("completions",),
         embeddings=2048,  # https://novita.ai/docs/api-reference/model-apis-llm-create-embeddings
     ),
@@ -109,6 +102,7 @@ HOSTS = (
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         parameters=_SERVER_PARAMETERS,
         catalogs=("nebius", "nebius"),
+        list_needs_key=True,
         host_rank=3,
         # https://docs.studio.nebius.com
         operations=("completions", "images"),
@@ -123,7 +117,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS,
         catalogs=("hyperbolic", ""),
         host_rank=4,
-        lists_models=False,
         operations=("completions",),
     ),
     Dialect(
@@ -135,7 +128,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS,
         catalogs=("baseten", "baseten"),
         host_rank=5,
-        lists_models=False,
     ),
     Dialect(
         "friendliai",
@@ -147,7 +139,6 @@ HOSTS = (
         variables=("FRIENDLI_TOKEN",),
         catalogs=("friendliai", "friendli"),
         host_rank=6,
-        lists_models=False,
     ),
     Dialect(
         "featherless_ai",
@@ -158,7 +149,6 @@ HOSTS = (
         parameters=_SERVER_PARAMETERS,
         variables=("FEATHERLESS_API_KEY",),
         catalogs=("featherless_ai", ""),
-        lists_models=False,
     ),
     Dialect(
         "nscale",
@@ -167,7 +157,6 @@ HOSTS = (
         page="https://docs.nscale.com/docs/inference/chat",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         catalogs=("nscale", ""),
-        lists_models=False,
     ),
     Dialect(
         "gradient_ai",
@@ -177,6 +166,7 @@ HOSTS = (
         default_model="llama3.3-70b-instruct",
         variables=("GRADIENT_MODEL_ACCESS_KEY",),
         catalogs=("gradient_ai", "digitalocean"),
+        list_needs_key=True,
     ),
     Dialect(
         # The address has the form https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
@@ -187,7 +177,6 @@ HOSTS = (
         default_model="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
         prefixes=("@cf/",),
         catalogs=("cloudflare", "cloudflare-workers-ai"),
-        lists_models=False,
         embeddings=100,  # https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/
         float_embeddings=True,
     ),
@@ -198,7 +187,6 @@ HOSTS = (
         page="https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started",
         default_model="gpt-oss-120b",
         catalogs=("ovhcloud", "ovhcloud"),
-        lists_models=False,
         embeddings=2048,  # https://endpoints.ai.cloud.ovh.net
     ),
     Dialect(
@@ -208,6 +196,7 @@ HOSTS = (
         page="https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/",
         default_model="llama-3.3-70b-instruct",
         catalogs=("scaleway", "scaleway"),
+        list_needs_key=True,
         embeddings=2048,  # https://www.scaleway.com/en/docs/generative-apis/how-to/query-embedding-models/
     ),
     Dialect(
@@ -218,7 +207,6 @@ HOSTS = (
         default_model="openai/gpt-oss-120b",
         catalogs=("wandb", "wandb"),
         host_rank=9,
-        lists_models=False,
         variables=(),
     ),
     Dialect(
@@ -230,6 +218,7 @@ HOSTS = (
         thinking=Thinking.ENABLE,
         parameters=_SERVER_PARAMETERS | {"enable_thinking", "thinking_budget"},
         catalogs=("", "siliconflow"),
+        list_needs_key=True,
         host_rank=7,
         # https://docs.siliconflow.cn/cn/api-reference/batch/create-batch
         # https://docs.siliconflow.com/en/api-reference/rerank/create-rerank
@@ -245,7 +234,6 @@ HOSTS = (
         variables=("GMICLOUD_API_KEY",),
         catalogs=("gmi", "gmicloud"),
         host_rank=10,
-        lists_models=False,
     ),
     Dialect(
         "chutes",
@@ -255,7 +243,6 @@ HOSTS = (
         default_model="Qwen/Qwen3-32B-TEE",
         parameters=_SERVER_PARAMETERS,
         catalogs=("", "chutes"),
-        lists_models=False,
     ),
     Dialect(
         "io_net",
@@ -265,7 +252,6 @@ HOSTS = (
         default_model="meta-llama/Llama-3.3-70B-Instruct",
         variables=("IOINTELLIGENCE_API_KEY",),
         catalogs=("", "io-net"),
-        lists_models=False,
     ),
     # The following rows are routers, which serve other vendors' models behind one address.
     Dialect(
@@ -281,7 +267,6 @@ HOSTS = (
         parameters=frozenset({"reasoning", "providerOptions"}),
         variables=("AI_GATEWAY_API_KEY",),
         catalogs=("vercel_ai_gateway", "vercel"),
-        lists_models=False,
         embeddings=2048,  # https://vercel.com/docs/ai-gateway/openai-compat
     ),
     Dialect(
@@ -291,7 +276,6 @@ HOSTS = (
         page="https://docs.requesty.ai/quickstart",
         default_model="openai/gpt-4o-mini",
         catalogs=("", "requesty"),
-        lists_models=False,
     ),
     Dialect(
         "helicone",
@@ -300,7 +284,6 @@ HOSTS = (
         page="https://docs.helicone.ai/gateway/overview",
         default_model="gpt-4o-mini",
         catalogs=("", "helicone"),
-        lists_models=False,
     ),
     Dialect(
         "poe",
@@ -310,7 +293,6 @@ HOSTS = (
         default_model="openai/gpt-4o-mini",
         choices=False,
         catalogs=("", "poe"),
-        lists_models=False,
     ),
     Dialect(
         "venice",
@@ -320,7 +302,6 @@ HOSTS = (
         default_model="llama-3.3-70b",
         parameters=_SERVER_PARAMETERS | {"venice_parameters"},
         catalogs=("", "venice"),
-        lists_models=False,
         # https://docs.venice.ai/api-reference
         operations=("images",),
         embeddings=2048,  # https://docs.venice.ai/api-reference/endpoint/embeddings/generate

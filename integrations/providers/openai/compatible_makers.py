@@ -1,8 +1,31 @@
-"""Rows of `compatible.py` for vendors of their own models. The page that a row names documents its entries."""
+"""Vendors of their own models. The page that a row names documents its entries."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from integrations.providers.openai.dialect import Dialect, History, Search, Thinking
+
+ZAI = Dialect(
+    "zai",
+    "https://api.z.ai/api/paas/v4",
+    title="Z.ai",
+    search=Search.REFUSE,
+    page="https://docs.z.ai/api-reference/llm/chat-completion",
+    owned_by="zai",
+    default_model="glm-4.6",
+    history=History.KEEP,
+    json_schema=False,
+    tool_choice=False,
+    choices=False,
+    max_completion_tokens=False,
+    ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
+    parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
+    prefixes=("glm-",),
+    catalogs=("zai", "zai"),
+    # Z.ai's model glm-4.5-flash is free: https://docs.z.ai/guides/overview/pricing
+    trial_model="glm-4.5-flash",
+)
 
 MAKERS = (
     Dialect(
@@ -29,6 +52,7 @@ MAKERS = (
         sampling_refused=("temperature", "top_p", "presence_penalty", "frequency_penalty"),
         prefixes=("kimi-", "moonshot-v1-"),
         catalogs=("moonshot", "moonshotai"),
+        list_needs_key=True,
     ),
     Dialect(
         # The address for Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
@@ -47,6 +71,7 @@ MAKERS = (
             | {"vl_high_resolution_images"}
         ),
         catalogs=("dashscope", "alibaba"),
+        list_needs_key=True,
         embeddings=10,  # https://help.aliyun.com/zh/model-studio/text-embedding-synchronous-api
         float_embeddings=True,
     ),
@@ -65,6 +90,7 @@ MAKERS = (
         parameters=frozenset({"reasoning_split"}),
         prefixes=("MiniMax-",),
         catalogs=("minimax", "minimax"),
+        list_needs_key=True,
     ),
     Dialect(
         "volcengine",
@@ -77,29 +103,18 @@ MAKERS = (
         variables=("ARK_API_KEY", "VOLCENGINE_API_KEY"),
         prefixes=("doubao-",),
         catalogs=("volcengine", ""),
-        lists_models=False,
         embeddings=256,  # https://www.volcengine.com/docs/82379/1302003
     ),
-    Dialect(
-        # The vendor is that of zai, for China, with other keys and the same dialect.
-        "bigmodel",
-        "https://open.bigmodel.cn/api/paas/v4",
+    # The vendor's address for China, with keys of its own.
+    replace(
+        ZAI,
+        provider="bigmodel",
+        base_url="https://open.bigmodel.cn/api/paas/v4",
         title="BigModel",
-        search=Search.REFUSE,
         page="https://docs.bigmodel.cn/cn/guide/develop/openai/introduction",
-        owned_by="zai",
-        default_model="glm-4.6",
-        history=History.KEEP,
-        json_schema=False,
-        tool_choice=False,
-        choices=False,
-        max_completion_tokens=False,
-        ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
-        parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
         variables=("ZHIPU_API_KEY",),
-        prefixes=("glm-",),
         catalogs=("bigmodel", "zhipuai"),
-        lists_models=False,
+        trial_model="",
         embeddings=64,  # https://docs.bigmodel.cn/cn/guide/models/embedding/embedding-3
         float_embeddings=True,
     ),
@@ -112,6 +127,7 @@ MAKERS = (
         default_model="step-3.5-flash",
         prefixes=("step-",),
         catalogs=("", "stepfun"),
+        list_needs_key=True,
     ),
     Dialect(
         "upstage",
@@ -124,7 +140,6 @@ MAKERS = (
         effort_models=("solar-pro",),
         prefixes=("solar-",),
         catalogs=("", "upstage"),
-        lists_models=False,
         embeddings=100,  # https://console.upstage.ai/docs/capabilities/embeddings
         float_embeddings=True,
     ),
@@ -139,7 +154,6 @@ MAKERS = (
         variables=("XIAOMI_API_KEY",),
         prefixes=("mimo-",),
         catalogs=("xiaomi_mimo", "xiaomi"),
-        lists_models=False,
     ),
     Dialect(
         "inception",
@@ -150,7 +164,6 @@ MAKERS = (
         default_model="mercury-2",
         prefixes=("mercury-",),
         catalogs=("inception", "inception"),
-        lists_models=False,
     ),
     Dialect(
         "morph",
@@ -161,7 +174,6 @@ MAKERS = (
         default_model="morph-v3-fast",
         prefixes=("morph-",),
         catalogs=("morph", "morph"),
-        lists_models=False,
         # https://docs.morphllm.com/api-reference/endpoint/batches-create
         operations=("batches",),
         embeddings=2048,  # https://docs.morphllm.com/api-reference/endpoint/embedding
@@ -175,7 +187,6 @@ MAKERS = (
         default_model="v0-1.5-md",
         prefixes=("v0-",),
         catalogs=("v0", "v0"),
-        lists_models=False,
     ),
     Dialect(
         "meta_llama",
@@ -186,7 +197,6 @@ MAKERS = (
         default_model="Llama-3.3-70B-Instruct",
         variables=("LLAMA_API_KEY",),
         catalogs=("meta_llama", "llama"),
-        lists_models=False,
     ),
     Dialect(
         "amazon_nova",
@@ -198,6 +208,5 @@ MAKERS = (
         variables=("NOVA_API_KEY",),
         prefixes=("nova-",),
         catalogs=("", "nova"),
-        lists_models=False,
     ),
 )

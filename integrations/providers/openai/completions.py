@@ -1,5 +1,5 @@
-"""Completions of texts by the providers that have them (https://platform.openai.com/docs/api-reference/completions):
-the client's bytes are forwarded, and the answer comes back as it came."""
+"""https://platform.openai.com/docs/api-reference/completions: the client's bytes are forwarded, and the answer comes
+back as it came."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ _decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class CompletionsForwarder(JsonOperation):
-    """A native adapter of completions."""
-
     def __init__(self, adapter: OpenAIAdapter, models: tuple[str, ...] = ()) -> None:
         super().__init__(adapter, "completions")
         self._models = models
@@ -65,7 +63,7 @@ class CompletionsForwarder(JsonOperation):
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         """Returns the client's own bytes. A stream is asked for its usage, which the client sees only if it asked."""
-        endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
+        endpoint = self._dialect.endpoint_of(self._path, request.model, credentials)
         body = with_model(request.body, request.model)
         if request.stream and not _asks_for_usage(request):
             body = msgspec.json.encode({**_decode_raw(body), "stream_options": {"include_usage": True}})
@@ -99,8 +97,6 @@ class CompletionsForwarder(JsonOperation):
 class CompletionsRelay(DialectStream[ServerSentEvent]):
     """Passes the chunks of a stream on as they come, and reads usage, end and failure from them."""
 
-    __slots__ = ("shows_usage",)
-
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self.shows_usage = True
@@ -133,10 +129,7 @@ class CompletionsRelay(DialectStream[ServerSentEvent]):
         return framed(event)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._done and not self.finish_reason:
-            raise self._unusable("the stream ended before its end was announced")
+        self._check_ended(self._done or self.finish_reason)
         out += self._ending()
 
     def _ending(self) -> list[StreamEvent]:
@@ -145,8 +138,6 @@ class CompletionsRelay(DialectStream[ServerSentEvent]):
 
 class _Chunks(CompletionsRelay):
     """Makes chunks of chat completions of the same events, for the record."""
-
-    __slots__ = ()
 
     def _made(self, event: ServerSentEvent, chunk: _Completion) -> bytes:
         return _chat(chunk, "chat.completion.chunk", "delta")

@@ -1,5 +1,3 @@
-"""The differences of providers from OpenAI's dialect, as data: one `Dialect` per provider."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,9 +7,6 @@ from integrations.providers.base import Traits
 
 
 class Documents(StrEnum):
-    """The forms of a document that a provider accepts (`document_url`, the gateway's own part, or `file` with
-    data)."""
-
     PASS = "pass"  # noqa: S105 - not a password: the part goes out as it is, the server's model decides
     # The document is a `file` part with the data URL inside; a document with an address is fetched.
     FILE_DATA = "file_data"
@@ -22,16 +17,12 @@ class Documents(StrEnum):
 
 
 class Images(StrEnum):
-    """The forms of an image that a provider accepts."""
-
     URL = "url"  # The image is an address or a data URL.
     DATA_ONLY = "data_only"  # The image is a data URL; one with an address is fetched.
     REFUSE = "refuse"
 
 
 class Thinking(StrEnum):
-    """The form of the `thinking` field that a provider accepts."""
-
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or ignored
     EFFORT = "effort"  # `thinking` becomes `reasoning_effort`, for models in `effort_models`.
     REASONING = "reasoning"  # `thinking` becomes OpenRouter's `reasoning` object.
@@ -45,16 +36,12 @@ class Thinking(StrEnum):
 
 
 class Search(StrEnum):
-    """The form of `web_search_options` that a provider accepts."""
-
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or the server's to judge
     SWITCH = "switch"  # `web_search_options` becomes Alibaba's `enable_search`.
     REFUSE = "refuse"  # The provider does not know the field, and would answer from memory, so the request is refused.
 
 
 class History(StrEnum):
-    """The form of the reasoning text of earlier answers that a provider accepts (`reasoning_content`)."""
-
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
     # The provider reads `reasoning`, of which older or other versions of it know only the other name.
@@ -87,29 +74,26 @@ OPENAI_PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Dialect(Traits):
-    """A provider that speaks OpenAI's dialect: its address and its differences. `page` is the vendor's page that
-    documents them.
+    """A provider that speaks OpenAI's dialect: its address and its differences, which the vendor's `page` documents.
 
     `reasoning_formats`: the `reasoning_details` that it takes back; None: undocumented, they stay except on a fallback;
     empty: none, neither its own nor another vendor's. `effort_models`: prefixes of the models that take a level as
     `reasoning_effort`: `low`, `medium` and `high`, or those that `efforts` lists for the first prefix that fits;
-    `optional_models` take `none`; those of `always_thinking` cannot have it switched off. `drops`: parameters
-    that it refuses; `ignores`: those without effect there, which a direct request keeps. `parameters`: those that it
-    takes beside the common ones, for use on a fallback.
-    `sampling_refused`: parameters that the models in `reasoning_models` refuse. `responses_models`: prefixes of the
-    models that get tools with reasoning by the Responses API where the client leaves that to the gateway
-    (`responses_adapter.py`).
+    `optional_models` take `none`; those of `always_thinking` cannot have it switched off. `drops`: parameters that it
+    refuses; `ignores`: those without effect, which a direct request keeps. `parameters`: those that it takes beside the
+    common ones, for use on a fallback. `sampling_refused`: parameters that the models in `reasoning_models` refuse.
+    `responses_models`: prefixes of the models that get tools with reasoning by the Responses API if the client leaves
+    that to the gateway (`responses_adapter.py`).
 
     The last fields say how the rest of the product knows the provider. `variables`: the environment variables of its
-    key, of which the first that is set counts, `<PROVIDER>_API_KEY` by default; that of its address is
-    `<PROVIDER>_BASE_URL`. Where they are empty, no integration is made from the environment. `prefixes`: how the names
-    of its own models begin. `catalogs`: its names in the catalogs A and B of prices. `host_rank`: its place among the
-    hosts that are asked for open models of any vendor, from 1; 0 means never. `lists_models`: False where the list of
-    models needs no key, or is not documented to need one, so that a key is tested with one token of `trial_model` or
-    else the default model. `operations`: those of `integrations.providers.native`, and `batches`, that it documents
-    beside chat completions. `embeddings`: the most inputs of one request for embeddings; 0 for a provider without
-    embeddings or with a form of its own. `float_embeddings`: it does not document `encoding_format`, or no value of it
-    but `float`.
+    key, the first that is set counts, by default `<PROVIDER>_API_KEY`; its address is in `<PROVIDER>_BASE_URL`. If they
+    are empty, no integration is made from the environment. `prefixes`: how the names of its own models begin.
+    `catalogs`: its names in the catalogs A and B of prices. `host_rank`: its rank among the hosts for open models of
+    any vendor, from 1; 0 means never. `list_needs_key`: the list of models is documented to need a key, which therefore
+    tests one; other keys are tested with one token of `trial_model` or else the default model. `operations`: those of
+    `integrations.providers.native`, and `batches`, that it documents beside chat completions. `embeddings`: the most
+    inputs of one request for embeddings; 0 for a provider without embeddings or with its own form. `float_embeddings`:
+    it documents no `encoding_format`, or only `float`.
     """
 
     page: str = ""
@@ -149,7 +133,7 @@ class Dialect(Traits):
     prefixes: tuple[str, ...] = ()
     catalogs: tuple[str, str] = ("", "")
     host_rank: int = 0
-    lists_models: bool = True
+    list_needs_key: bool = False
     trial_model: str = ""
     operations: tuple[str, ...] = ()
     embeddings: int = 0
@@ -161,12 +145,12 @@ class Dialect(Traits):
 
     @property
     def is_open(self) -> bool:
-        """Returns True for a server of an unknown kind, which gets the client's request unchanged."""
+        """True for a server of an unknown kind, which gets the client's request unchanged."""
         return self.reasoning_formats is None
 
 
 def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:
-    """Returns True when the name, with or without the vendor before the last slash, starts with one of the prefixes,
-    which name families of reasoning models. OpenAI's `-chat` models belong to such families and do not reason."""
+    """Whether the name, with or without the vendor before the last slash, has a prefix of a family of reasoning models.
+    OpenAI's `-chat` models belong to such families and do not reason."""
     matches = model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)
     return matches and "-chat" not in model

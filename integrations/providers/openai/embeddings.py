@@ -1,6 +1,6 @@
-"""Embeddings of the providers that speak OpenAI's dialect (https://platform.openai.com/docs/api-reference/embeddings).
+"""https://platform.openai.com/docs/api-reference/embeddings
 
-The client's bytes are forwarded as they came, and so is an answer that has OpenAI's form.
+The client's bytes are forwarded unchanged, and so is an answer in OpenAI's form.
 """
 
 from __future__ import annotations
@@ -52,27 +52,22 @@ _decode = msgspec.json.Decoder(_Answer).decode
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def _without_type(body: bytes) -> bytes:
-    return msgspec.json.encode({name: raw for name, raw in _decode_fields(body).items() if name != "input_type"})
-
-
-class OpenAIEmbeddings(EmbeddingsForwarder):
+class OpenAIEmbeddings(EmbeddingsForwarder[OpenAIAdapter]):
     """The embeddings of one provider."""
 
     def __init__(self, adapter: OpenAIAdapter, *, max_inputs: int = 2048, floats_only: bool = False) -> None:
         super().__init__(adapter)
-        self._adapter = adapter
         self.max_inputs = max_inputs
         # OpenAI's SDKs send `base64` by themselves.
         self._floats_only = floats_only
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint_of("embeddings", request.model, credentials)
+        endpoint = self._dialect.endpoint_of("embeddings", request.model, credentials)
         body = with_model(request.body, request.model)
         if self._floats_only:
-            body = _without_format(body)
+            body = _without(body, "encoding_format")
         if self.provider in _WITHOUT_TYPES and find(body, b'"input_type"') >= 0:
-            body = _without_type(body)
+            body = _without(body, "input_type")
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
@@ -127,9 +122,8 @@ def _ordered(answer: _Answer) -> list[Vector]:
     return [bytes(row.embedding) for row in rows]
 
 
-def _without_format(body: bytes) -> bytes:
-    fields = _decode_fields(body)
-    return msgspec.json.encode({name: value for name, value in fields.items() if name != "encoding_format"})
+def _without(body: bytes, name: str) -> bytes:
+    return msgspec.json.encode({key: value for key, value in _decode_fields(body).items() if key != name})
 
 
 FORWARDERS = {

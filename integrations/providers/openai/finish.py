@@ -1,5 +1,7 @@
-"""The finish reasons of OpenAI's dialect: OpenAI's five, and the look-alikes' words for them. A reason that means that
-there is no answer makes it a failure: the request may be repeated, or sent to another provider."""
+"""The finish reasons of OpenAI's dialect: OpenAI's five, and the look-alikes' words for them.
+
+A reason that means "no answer" makes it a failure, so that the request can be retried or sent elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,7 @@ _MALFORMED = frozenset(
 
 
 def finish_reason(reason: object, *, called_tools: bool) -> str:
-    """Returns the reason in the wire format's words. An unknown one becomes `stop`, since the answer so far is kept. A
-    stop after tool calls becomes `tool_calls`, whatever the vendor sends."""
+    """An unknown reason becomes `stop`, and the answer is kept. A stop after tool calls becomes `tool_calls`."""
     name = reason if isinstance(reason, str) else "stop"
     if name not in _KNOWN:
         name = _NAMES.get(name.lower(), "stop")
@@ -78,8 +79,8 @@ def finish_reason(reason: object, *, called_tools: bool) -> str:
 
 
 def failure_of(reason: object, provider: str, *, has_output: bool) -> ProviderError | None:
-    """Returns the failure that this reason means, None for a proper end. `has_output` means that the answer has
-    content. An unknown or absent reason is the end of an answer with content; without content there is no answer."""
+    """None for a proper end. An unknown or absent reason ends an answer with content; without content (`has_output`) it
+    is a failure."""
     name = reason.lower() if isinstance(reason, str) else ""
     if name in _BROKEN_OFF:
         return _failure(f"{provider} broke the answer off: {reason}", FailureKind.UNAVAILABLE, provider)

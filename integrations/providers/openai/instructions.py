@@ -1,4 +1,4 @@
-"""Fits instructions to servers whose chat templates take one message of role `system`, at the beginning alone.
+"""Fits instructions to servers whose chat templates take one `system` message, only at the beginning.
 
 Claude Code and Codex send further ones in mid-conversation, which Qwen's template, for one, refuses with 400 "System
 message must be at the beginning." (https://github.com/vllm-project/vllm/issues/41114).
@@ -15,8 +15,8 @@ _ROLES = ("system", "developer")
 
 
 def with_one_system_message(messages: list[Any]) -> list[Any]:
-    """Returns the messages with those instructions at the beginning as one message, and each later one as a marked text
-    of the user's in its place, so that what was said before it stays as it was for prompt caches."""
+    """Joins the instructions at the beginning, and turns each later one into a marked text of the user's in place, so
+    that the preceding prompt stays cached."""
     made: list[Any] = []
     for message in messages:
         if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
@@ -33,7 +33,6 @@ def with_one_system_message(messages: list[Any]) -> list[Any]:
 
 
 def _joined(message: Mapping[str, Any], content: Any) -> dict[str, Any]:
-    """Returns the message with the content behind its own."""
     own = message.get("content")
     if isinstance(own, str) and isinstance(content, str):
         return {**message, "content": f"{own}\n\n{content}"}

@@ -1,6 +1,8 @@
-"""OpenAI's `functions` and `function_call`, which came before tools, for providers that know tools only.
-https://platform.openai.com/docs/api-reference/chat/create#chat-create-functions. The request is sent with tools; the
-answer comes back with `function_call`, which holds one call, as the client expects it."""
+"""OpenAI's `functions` and `function_call`, the forerunners of tools, for providers that know only tools
+(https://platform.openai.com/docs/api-reference/chat/create#chat-create-functions).
+
+The request is sent with tools; the answer comes back with `function_call`, which holds one call, as the client expects.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,6 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class LegacyFunctions:
-    """An adapter for a provider that takes tools, which accepts functions too."""
-
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.provider = adapter.provider
@@ -55,7 +55,6 @@ class LegacyFunctions:
         return self.adapter.needs(request, credentials)
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Returns the provider's request. Raises UnsupportedParameterError."""
         if not self._may_concern(request):
             return self.adapter.build_request(request, credentials)
         translated = with_tools(request, provider=self.provider)
@@ -84,14 +83,11 @@ class LegacyFunctions:
         return self.adapter.classify_failure(status, headers, body)
 
     def _may_concern(self, request: ChatRequest) -> bool:
-        """Returns True when the request may have functions; it may be wrong only by returning True. The bytes are
-        searched last."""
+        """True if the request may have functions, with false positives only. The bytes are searched last."""
         return (request.crosses_vendor or not self._passes_direct) and find(request.body, _MARK) >= 0
 
 
 class PassingFunctions(LegacyFunctions):
-    """The same of an adapter that passes most requests on (`integrations.providers.base.PassingAdapter`)."""
-
     def __init__(self, adapter: PassingAdapter) -> None:
         super().__init__(adapter)
         self._passing = adapter
@@ -103,13 +99,10 @@ class PassingFunctions(LegacyFunctions):
 
 
 def with_functions(adapter: Adapter) -> LegacyFunctions:
-    """Returns the adapter for clients that may send functions."""
     return PassingFunctions(adapter) if isinstance(adapter, PassingAdapter) else LegacyFunctions(adapter)
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:
-    """Returns the request with tools in place of functions; the same one when it has no functions. Raises
-    UnsupportedParameterError."""
     fields = request.fields
     if not (
         "functions" in fields
@@ -148,8 +141,7 @@ def _tool_choice(function_call: Any, provider: str) -> Any:
 
 
 def _messages(messages: list[Any], provider: str) -> list[Any]:
-    """Returns the messages with tool calls. Ids follow from the places of the calls, so that they are the same on every
-    later turn."""
+    """Call ids follow from the places of the calls, so that they stay the same on every later turn."""
     made = []
     waiting: dict[str, str] = {}  # `waiting` maps a function to the id of its call that has no result yet.
     for index, message in enumerate(messages):
@@ -165,7 +157,7 @@ def _messages(messages: list[Any], provider: str) -> list[Any]:
 
 
 def _result(message: Mapping[str, Any], call_id: str, index: int) -> Fields:
-    """Returns a tool's result; its name shows the function where the call itself is absent."""
+    """The result's name shows the function if the call itself is missing."""
     content = message.get("content")
     made = {**message, "role": "tool", "content": "" if content is None else content}
     if call_id:
@@ -203,8 +195,6 @@ def _reason(reason: Any) -> Any:
 
 
 class FunctionStream:
-    """A `StreamTranslator` that turns a stream of tool calls into one of function calls."""
-
     has_plain = False
 
     __slots__ = ("_stream",)
@@ -251,7 +241,6 @@ class FunctionStream:
 
 
 def _event(event: StreamEvent) -> StreamEvent | None:
-    """Returns the event with `function_call`; None for a piece of a second call, for which there is no room."""
     if _CALLS not in event.data:
         return event
     chunk = _decode(event.data)
@@ -263,7 +252,6 @@ def _event(event: StreamEvent) -> StreamEvent | None:
 
 
 def _converted(choice: Fields) -> bool:
-    """Converts the choice to a function call in place. Returns True when something is left to send."""
     delta = choice["delta"]
     deltas = delta.pop("tool_calls", None)
     choice["finish_reason"] = reason = _reason(choice.get("finish_reason"))

@@ -1,5 +1,5 @@
-"""Fits what other vendors take to OpenAI's limits, in requests that were not written for it: on a fallback, and in
-those of another protocol. OpenAI's look-alikes have the same limits or none."""
+"""Fits requests that were not written for OpenAI (on a fallback, from another protocol) to OpenAI's limits. Its
+look-alikes have the same limits or none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUBSCHEMA_MAPS = ("properties", "$defs", "definitions")
 
 
 def fit_message(message: Fields) -> None:
-    """Changes the message in place: its ids, and its content where it has none and OpenAI requires one."""
+    """Changes ids in place, and adds content if OpenAI requires some."""
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [_with_short_id(call) for call in calls]
@@ -37,9 +37,8 @@ def fit_message(message: Fields) -> None:
 
 
 def with_word_json(messages: list[Any]) -> list[Any]:
-    """Returns the messages with the word JSON in a text, without which OpenAI refuses to answer in JSON
-    (https://platform.openai.com/docs/guides/structured-outputs#json-mode): one sentence joins the first instructions.
-    """
+    """Adds a sentence with the word JSON to the first instructions; OpenAI refuses JSON mode without it
+    (https://platform.openai.com/docs/guides/structured-outputs#json-mode)."""
     if any(_JSON in text.lower() for message in messages for text in _texts(message)):
         return messages
     first = messages[0] if messages and isinstance(messages[0], Mapping) else {}
@@ -54,8 +53,8 @@ def with_word_json(messages: list[Any]) -> list[Any]:
 
 
 def fit_function(function: Mapping[str, Any]) -> Fields:
-    """Returns the function with parameters that OpenAI takes: an object names its properties, an array its items, and
-    `strict` holds for schemas that meet its conditions only."""
+    """OpenAI requires that an object names its properties and an array its items; `strict` stays only if the schema
+    meets its conditions."""
     fitted = dict(function)
     if isinstance(parameters := function.get("parameters"), Mapping):
         fitted["parameters"] = _finished(parameters)
@@ -65,8 +64,8 @@ def fit_function(function: Mapping[str, Any]) -> Fields:
 
 
 def is_closed(schema: Any) -> bool:
-    """Returns whether the schema meets the conditions of strict mode: every object lists its properties, requires all
-    of them, and allows no others (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas)."""
+    """Whether the schema meets the conditions of strict mode: every object lists its properties, requires all of them,
+    and allows no others (https://platform.openai.com/docs/guides/structured-outputs#supported-schemas)."""
     if not isinstance(schema, Mapping):
         return True
     if schema.get("type") == "object" or "properties" in schema:
@@ -93,7 +92,6 @@ def _with_short_id(call: Any) -> Any:
 
 
 def short_id(call_id: str) -> str:
-    """Returns the id, or a short one that is the same for each occurrence of a long one."""
     if len(call_id) <= _MAX_ID_LENGTH:
         return call_id
     return "call_" + blake2b(call_id.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

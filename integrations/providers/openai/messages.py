@@ -1,5 +1,5 @@
-"""Converts messages of a request to the form that a provider of the OpenAI dialect takes. Blocks that one vendor
-signed, encrypted or marked are useless to another, and most vendors refuse unknown fields."""
+"""Converts messages to a provider's form: blocks that one vendor signed, encrypted or marked are useless to another,
+and most vendors refuse unknown fields."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ _ATTACHED = "Attached: the result of tool call "
 
 
 class MessageRules:
-    """The rules of one dialect for messages. Most requests need none of them, which their bytes show: `rewrite` has
-    something to do only when `may_concern` returns True, `addresses` only when the body contains one of
-    `marks_of_fetched`."""
+    """The rules of one dialect for messages.
+
+    Most requests need none, which their bytes show: `rewrite` has work only if `may_concern` returns True, `addresses`
+    only if the body contains one of `marks_of_fetched`.
+    """
 
     __slots__ = ("_dialect", "_is_strict", "_marks", "_marks_of_history", "marks_of_fetched")
 
@@ -61,12 +63,12 @@ class MessageRules:
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Returns byte strings, one of which occurs in every body that may need changes."""
+        """Every body that may need changes contains one of these."""
         return (*self._marks, *self.marks_of_fetched, b'"assistant"')
 
     def may_concern(self, request: ChatRequest) -> bool:
-        """Returns True when a direct request may need changes; it may be wrong only by returning True. The loop has no
-        generator, which would cost as much as the search, because it runs for every request."""
+        """True if a direct request may need changes, with false positives only. It runs for every request: a generator
+        in the loop would double its cost."""
         body = request.body
         for mark in self._marks:
             if find(body, mark) >= 0:
@@ -89,7 +91,6 @@ class MessageRules:
         return dialect.tool_media and not (dialect.is_open and request.is_translated)
 
     def addresses(self, messages: list[Any]) -> tuple[str, ...]:
-        """Returns the addresses of the files that have to be fetched, each once."""
         dialect = self._dialect
         found = []
         for part in _all_parts(messages):
@@ -102,7 +103,6 @@ class MessageRules:
         return tuple(dict.fromkeys(found))
 
     def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
-        """Returns new messages; those of the caller stay unchanged."""
         if request.is_translated and not self._dialect.system_anywhere:
             messages = with_one_system_message(messages)
         rewritten: list[Any] = []
@@ -165,8 +165,8 @@ class MessageRules:
             made |= _with_arguments({"function_call": made["function_call"]}, "function_call")
 
     def dropped(self, messages: list[Any]) -> tuple[str, ...]:
-        """Returns sentences that name the parts which are left out of these messages and change the answer in degree. A
-        tool's name is known from its call."""
+        """Names the left-out parts of these messages that change the answer in degree. A tool's name is known from its
+        call."""
         if self._dialect.message_names or not any(_has_name(message) for message in messages):
             return ()
         return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)
@@ -175,7 +175,6 @@ class MessageRules:
         return request.is_foreign or not self._dialect.is_open
 
     def _call(self, call: Any, request: ChatRequest) -> Any:
-        """Returns a tool call without the signatures of other vendors (`extra_content`)."""
         if not isinstance(call, Mapping):
             return call
         fitted = fit_markers(call, self._dialect)
@@ -262,8 +261,8 @@ class MessageRules:
         return {**made, **{name: part[name] for name in _MARKERS if name in part}}
 
     def _file(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
-        """Returns OpenAI's own part, which look-alikes do not know. A part without data names a file that was uploaded
-        to the provider which the client asked for."""
+        """OpenAI's own part, which look-alikes do not know. A part without data names a file that was uploaded to the
+        provider which the client asked for."""
         way, file = self._dialect.documents, part.get("file")
         data = file.get("file_data") if isinstance(file, Mapping) else None
         if not isinstance(file, Mapping) or not isinstance(data, str):
@@ -295,7 +294,7 @@ def _name_reasoning_twice(made: Fields) -> None:
 
 
 def _with_arguments(call: Any, name: str) -> Any:
-    """Returns a call whose arguments are a JSON text. Servers decode them, and fail at an empty one."""
+    """Arguments must be JSON text: servers decode them, and fail at an empty one."""
     function = call.get(name) if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         return call
@@ -347,8 +346,7 @@ def _all_parts(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _with_joined_references(content: Any, written: Any) -> Any:
-    """Returns the `written` parts of a tool's result as one text where the `content` refers to tools: many servers of
-    the dialect take no list there."""
+    """Joins the `written` parts of a tool's result if `content` refers to tools: many servers take no list there."""
     if not isinstance(content, list) or not any(_is_reference(part) for part in content):
         return written
     texts = [part["text"] for part in written if part.keys() == {"type", "text"}]
@@ -360,7 +358,6 @@ def _is_reference(part: Any) -> bool:
 
 
 def _take_media(message: Fields) -> list[Any]:
-    """Takes media out of a tool's result that only a message of the user may hold; the result then refers to them."""
     content = message.get("content")
     if not isinstance(content, list):
         return []
@@ -391,8 +388,7 @@ def _data_url(media: Media) -> str:
 
 
 def _sonar_file(url: str, name: str) -> Fields:
-    """Returns Perplexity's part, whose base64 comes without the head of a data URL:
-    https://docs.perplexity.ai/guides/file-attachments."""
+    """Perplexity takes base64 without the head of a data URL: https://docs.perplexity.ai/guides/file-attachments"""
     bare = url if _is_address(url) else url.partition(",")[2] or url
     return {"type": "file_url", "file_url": {"url": bare}, "file_name": name}
 

@@ -1,5 +1,6 @@
-"""Operations that the providers of OpenAI's dialect have beside chat completions and embeddings. The client's bytes are
-forwarded as they came, and so is the answer."""
+"""Operations beside chat completions and embeddings. The client's bytes are forwarded unchanged, and so is the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from integrations.providers.base import ChatRequest, Credentials, ParsedResponse
 from integrations.providers.common.failures import failure_in_body
 from integrations.providers.common.forwarder import OperationForwarder
 from integrations.providers.common.forwarding import with_model
+from integrations.providers.common.multipart import boundary_of, parts_of, text_of, with_field
 from integrations.providers.common.usage import read_usage
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.openai import azure
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
 from integrations.providers.openai.compatible import adapters_with
@@ -21,15 +22,15 @@ from integrations.providers.usage import Usage
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class JsonOperation(OperationForwarder):
+class JsonOperation(OperationForwarder[OpenAIAdapter]):
     """An operation with a JSON answer at the path `path`."""
 
     def __init__(self, adapter: OpenAIAdapter, path: str) -> None:
         super().__init__(adapter)
-        self._adapter, self._path = adapter, path
+        self._path = path
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        endpoint = self._adapter.endpoint_of(self._path, request.model, credentials)
+        endpoint = self._dialect.endpoint_of(self._path, request.model, credentials)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, with_model(request.body, request.model))
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
@@ -37,7 +38,6 @@ class JsonOperation(OperationForwarder):
         return ParsedResponse(body, str(fields.get("model") or request.model), "", usage_in(fields))
 
     def _fields(self, body: bytes) -> dict[str, Any]:
-        """Returns the decoded answer. Raises ProviderError for an error under status 200, and for anything else."""
         try:
             fields = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -46,12 +46,9 @@ class JsonOperation(OperationForwarder):
             raise failure_in_body(fields, provider=self.provider)
         return fields
 
-    def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(message, kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
-
 
 class Moderations(JsonOperation):
-    """Moderations cost nothing at OpenAI, which counts no tokens of them."""
+    """Moderations are free at OpenAI, which counts no tokens of them."""
 
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
@@ -69,8 +66,6 @@ class Rerank(JsonOperation):
 
 
 class Images(JsonOperation):
-    """The record of an answer keeps all but the images."""
-
     def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         fields = self._fields(body)
         images = fields.get("data")
@@ -93,8 +88,7 @@ class Speech(JsonOperation):
 
 
 def usage_in(fields: Any, *, images: bool = False) -> Usage | None:
-    """Returns the tokens that an answer states under OpenAI's names, old or new; None where it states none. `images`
-    means that the output is images."""
+    """The stated tokens under OpenAI's names, old or new; None without any. `images`: the output is images."""
     usage = fields.get("usage") if isinstance(fields, dict) else None
     if not isinstance(usage, dict):
         return None
@@ -116,3 +110,39 @@ MODERATIONS = _forwarders(Moderations, "moderations", "moderations", ADAPTER)
 RERANK = _forwarders(Rerank, "rerank", "rerank")
 IMAGES = _forwarders(Images, "images/generations", "images", ADAPTER, azure.ADAPTER)
 SPEECH = _forwarders(Speech, "audio/speech", "speech", ADAPTER, azure.ADAPTER)
+
+
+_TEXTS = frozenset({"text", "srt", "vtt"})
+
+
+class TranscriptionsForwarder(JsonOperation):
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._dialect.endpoint_of(self._path, request.model, credentials)
+        kind = b"multipart/form-data; boundary=%b" % boundary_of(request.body)
+        headers = {**endpoint.headers, "content-type": kind.decode("latin-1")}
+        return UpstreamRequest("POST", endpoint.url, headers, with_field(request.body, "model", request.model))
+
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        if _format_of(request.body) in _TEXTS:
+            return ParsedResponse(body, request.model, "", None)
+        fields = self._fields(body)
+        if not isinstance(fields.get("text"), str):
+            raise self._unusable("the answer holds no text")
+        return ParsedResponse(body, request.model, "", _usage(fields.get("usage")))
+
+
+def _format_of(body: bytes) -> str:
+    return next((text_of(body, part) for part in parts_of(body) if part.name == "response_format"), "json")
+
+
+def _usage(usage: Any) -> Usage | None:
+    """Returns the tokens that OpenAI counts; None for durations, and for Mistral's tokens, beside which it bills the
+    duration."""
+    if not isinstance(usage, dict) or "prompt_audio_seconds" in usage:
+        return None
+    details = usage.get("input_token_details")
+    return usage_in({"usage": {**usage, "input_tokens_details": details} if details else usage})
+
+
+TRANSCRIPTION_PATH = "audio/transcriptions"
+TRANSCRIPTIONS = _forwarders(TranscriptionsForwarder, TRANSCRIPTION_PATH, "transcriptions", ADAPTER, azure.ADAPTER)

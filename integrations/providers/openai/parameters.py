@@ -1,5 +1,5 @@
-"""Translates top-level fields of a request for a provider of the OpenAI dialect. Values that stay are never decoded. A
-field that is left out is named in a warning; a field that would change the kind of the answer is refused."""
+"""Translates top-level fields. Values that stay are never decoded. A dropped field is named in a warning; a field that
+would change the answer's kind is refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOT_CLOSED = "it needs a schema whose objects require all of their properties a
 
 
 def handled_fields(dialect: Dialect) -> frozenset[str]:
-    """Returns the fields that `adjust` has to handle on a direct request; without any of them it need not be called."""
+    """The fields that `adjust` handles on a direct request; without any of them it need not be called."""
     names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
         names.add("thinking")
@@ -90,9 +90,11 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
 
 
 def _keep_known(account: Account, request: ChatRequest) -> None:
-    """Keeps the fields that this vendor knows or that the integration has set, since on a fallback, and in a request of
-    another protocol, the client's other fields are another vendor's. A server of an unknown kind that the client
-    addressed itself may know all that OpenAI does."""
+    """Drops fields unknown to this vendor and not set by the integration: on a fallback, or from another protocol, they
+    are another vendor's.
+
+    A server of an unknown kind that the client addressed itself may know all that OpenAI does.
+    """
     known = account.dialect.parameters | request.own_parameters
     if account.dialect.is_open and not request.crosses_vendor:
         known |= _OF_OPEN_SERVERS
@@ -122,7 +124,7 @@ def _fit_stop(account: Account) -> None:
 
 
 def _fit_answer_schema(account: Account) -> None:
-    """Leaves out `strict` where OpenAI would refuse the schema for it; the schema still describes the answer."""
+    """Drops `strict` if OpenAI would refuse the schema for it; the schema still describes the answer."""
     answer_format = account.value("response_format")
     held = answer_format.get("json_schema") if isinstance(answer_format, Mapping) else None
     if isinstance(held, Mapping) and held.get("strict") is True and not is_closed(held.get("schema")):
@@ -134,7 +136,6 @@ def _fit_answer_schema(account: Account) -> None:
 def _fit_json_mode(account: Account) -> None:
     """Names JSON to the model where it shall answer in it. Groq, DeepSeek and Alibaba require this as OpenAI does, and
     it is true for every other vendor."""
-    answer_format, messages = account.value("response_format"), account.value("messages")
     answer_format = account.value("response_format")
     if not isinstance(answer_format, Mapping) or answer_format.get("type") != "json_object":
         return
@@ -144,8 +145,8 @@ def _fit_json_mode(account: Account) -> None:
 
 
 def _fit_tools(account: Account) -> None:
-    """Removes what other vendors have beside the function. A tool that is no function is a vendor's own and is refused,
-    since the answer would differ without it."""
+    """Removes other vendors' fields beside the function. Refuses a vendor's own tool: the answer would differ without
+    it."""
     tools = account.value("tools")
     if not isinstance(tools, list):
         return
@@ -182,8 +183,8 @@ def _has_settings(name: str, value: Any) -> bool:
 
 
 def _fit_search(account: Account, request: ChatRequest) -> None:
-    """Refuses a search that a client of another protocol allows where OpenAI's chat completions have none: only models
-    for search take it there (https://platform.openai.com/docs/guides/tools-web-search)."""
+    """OpenAI's chat completions have search only at search models; refuses a search from another protocol elsewhere
+    (https://platform.openai.com/docs/guides/tools-web-search)."""
     if account.dialect.search is not Search.PASS:
         _translate_search(account)
     elif request.is_translated and account.dialect.parameters >= OPENAI_PARAMETERS and "search" not in request.model:
@@ -194,7 +195,7 @@ def _fit_search(account: Account, request: ChatRequest) -> None:
 
 
 def _choose_sites(account: Account, filters: Mapping[str, Any]) -> None:
-    """Names the sites of a search as Perplexity does: https://docs.perplexity.ai/guides/search-domain-filters"""
+    """Perplexity's form: https://docs.perplexity.ai/guides/search-domain-filters"""
     if _SITES not in account.dialect.parameters:
         raise account.refuse("web_search_options", f"{account.dialect.provider} does not search chosen sites by it")
     shut_out = [f"-{site}" for site in filters.get("blocked_domains") or ()]
@@ -202,7 +203,7 @@ def _choose_sites(account: Account, filters: Mapping[str, Any]) -> None:
 
 
 def _translate_search(account: Account) -> None:
-    """Translates the search to Alibaba's field: https://www.alibabacloud.com/help/en/model-studio/web-search"""
+    """Alibaba's field: https://www.alibabacloud.com/help/en/model-studio/web-search"""
     options = account.value("web_search_options")
     del account.raw["web_search_options"]
     if options is None:
@@ -254,7 +255,6 @@ def _translate_thinking(account: Account, request: ChatRequest) -> None:
 
 
 def _reasoning_object(dialect: Dialect, thinking: Mapping[str, Any], model: str) -> dict[str, Any] | None:
-    """Returns the field `reasoning`; None where there is none."""
     if dialect.thinking is Thinking.REASONING:
         return _openrouter_reasoning(thinking)
     if dialect.thinking is Thinking.REASONING_EFFORT and is_enabled(thinking):
@@ -265,7 +265,7 @@ def _reasoning_object(dialect: Dialect, thinking: Mapping[str, Any], model: str)
 
 
 def _thinking_as_switch(account: Account, thinking: Mapping[str, Any]) -> None:
-    """Translates `thinking` to Alibaba's switch: https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
+    """Alibaba's switch: https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
     if "enable_thinking" in account.raw:
         del account.raw["thinking"]  # The provider's own field already has the value.
         return
@@ -290,7 +290,7 @@ def _replace(account: Account, name: str, value: Any) -> None:
 
 
 def _openrouter_reasoning(thinking: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns OpenRouter's `reasoning`: https://openrouter.ai/docs/use-cases/reasoning-tokens"""
+    """https://openrouter.ai/docs/use-cases/reasoning-tokens"""
     budget = thinking.get("budget_tokens")
     if is_enabled(thinking) and isinstance(budget, int):
         return {"max_tokens": budget}
@@ -298,8 +298,8 @@ def _openrouter_reasoning(thinking: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fit_reasoning_model(account: Account, model: str) -> None:
-    """Fits the parameters to a reasoning model on a fallback and in a request of another protocol, whose client could
-    not know which ones it refuses; on a direct request the model's vendor reports that."""
+    """On a fallback, or from another protocol, the client could not know which parameters a reasoning model refuses. On
+    a direct request the vendor reports them."""
     dialect = account.dialect
     if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
         account.drop("reasoning_effort", f"{model} has no counterpart")
@@ -315,7 +315,6 @@ def _fit_reasoning_model(account: Account, model: str) -> None:
 
 
 def _fit_effort(account: Account, model: str) -> None:
-    """Sets the nearest level that the model takes; an unknown level is left to the model's vendor."""
     dialect, effort = account.dialect, account.value("reasoning_effort")
     levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _DEFAULT_EFFORTS)
     known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels

@@ -1,5 +1,3 @@
-"""Builds the body for the provider: the client's own bytes unless something has to change."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BodyBuilder:
-    """Builds the bodies of one dialect. Everything that does not depend on the request is computed once."""
+    """Computes everything that does not depend on the request once per dialect."""
 
     __slots__ = ("_mark_of_markers", "_marks", "_messages", "_of_interest", "dialect")
 
@@ -39,23 +37,21 @@ class BodyBuilder:
 
     @property
     def marks_of_fetched(self) -> tuple[bytes, ...]:
-        """Returns byte strings, one of which occurs in every body with files to fetch."""
+        """Every body with files to fetch contains one of these."""
         return self._messages.marks_of_fetched
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Returns byte strings, one of which occurs in every body of a plain request that has to change, or for which
-        files have to be fetched."""
+        """Every plain body that must change, or for which files must be fetched, contains one of these."""
         return tuple(dict.fromkeys((*self._marks, *self._messages.marks)))
 
     def needs(self, request: ChatRequest) -> Needs:
-        """Returns the addresses of files that this provider takes as data only."""
         addresses = self._messages.addresses(msgspec.json.decode(_decode(request.body)["messages"]))
         return Needs(media=addresses) if addresses else NOTHING
 
     def build(self, request: ChatRequest, *, stream_options: bool = True) -> tuple[bytes, tuple[str, ...]]:
-        """Returns the body and the warnings. Values that stay are copied as bytes, never decoded; `request.fields` is
-        not read, since it may be lazy. Raises UnsupportedParameterError."""
+        """Returns the body and the warnings. Copies values that stay as bytes, and does not read `request.fields`,
+        which may be lazy. Raises UnsupportedParameterError."""
         body = request.body
         if self._stays(request):
             return body, ()
@@ -80,8 +76,7 @@ class BodyBuilder:
         return (_encode(raw) if changed else body), warnings
 
     def _stays(self, request: ChatRequest) -> bool:
-        """Returns True for a request in which nothing has to change, so that it need not be decoded. It may be wrong
-        only by returning False."""
+        """True if nothing has to change, so that the request need not be decoded; false negatives are possible."""
         if not request.is_plain or request.stream or self._is_anothers(request):
             return False
         body = request.body
@@ -91,14 +86,13 @@ class BodyBuilder:
         return not self._messages.may_concern(request)
 
     def _is_anothers(self, request: ChatRequest) -> bool:
-        """Returns whether the request may have parameters that are not known here. Those of a plain request of another
-        protocol are common to all models but the reasoning ones."""
+        """Whether the request may have unknown parameters. Those of a plain request of another protocol are common to
+        all models but the reasoning ones."""
         if request.crosses_vendor or not request.is_translated:
             return request.crosses_vendor
         return not request.is_plain or is_one_of(request.family, self.dialect.reasoning_models)
 
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
-        """Fits messages and tools to the dialect. Returns True when something changed."""
         body = request.body
         if request.crosses_vendor or (request.is_translated and not request.is_plain):
             return self._rewrite_messages(raw, request)
@@ -107,7 +101,6 @@ class BodyBuilder:
         return self._messages.may_concern(request) and self._rewrite_messages(raw, request)
 
     def _fit_tools(self, raw: RawFields) -> bool:
-        """Fits the tools to the dialect. Returns True when something changed."""
         tools = msgspec.json.decode(raw["tools"]) if "tools" in raw else None
         fitted = fit_tools(tools, self.dialect)
         if fitted == tools:
@@ -116,7 +109,6 @@ class BodyBuilder:
         return True
 
     def _rewrite_messages(self, raw: RawFields, request: ChatRequest) -> bool:
-        """Rewrites the messages for the dialect. Returns True when something changed."""
         messages = msgspec.json.decode(raw["messages"])
         rewritten = self._messages.rewrite(messages, request)
         if rewritten == messages:
@@ -126,7 +118,6 @@ class BodyBuilder:
 
 
 def _marks_of_changes(of_interest: frozenset[str], mark_of_markers: bytes) -> tuple[bytes, ...]:
-    """Returns byte strings, one of which occurs in every plain body that has a field of interest or a cache marker."""
     names = sorted(of_interest.difference(_NOT_IN_PLAIN))
     # A name may be written with escapes, which a search for it would miss.
     marks = [b'"%b"' % name.encode() for name in names] + ([_ESCAPE] if names else [])
@@ -139,8 +130,6 @@ def _raw_name(model: str) -> msgspec.Raw:
 
 
 def _with_usage(raw: msgspec.Raw) -> msgspec.Raw:
-    """Returns the stream's options with usage, which is always requested where possible; the client's other options
-    stay."""
     sent: Any = msgspec.json.decode(raw)
     if not isinstance(sent, Mapping) or not sent:
         return _INCLUDE_USAGE

@@ -1,5 +1,3 @@
-"""Reads a whole answer of the OpenAI dialect: passed on byte for byte when it conforms, completed where it does not."""
-
 from __future__ import annotations
 
 import hashlib
@@ -11,7 +9,7 @@ from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.failures import failure_in_body, is_status_alone
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import completed_usage, read_usage
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import ProviderError, unusable
 from integrations.providers.given import NOTHING_GIVEN, Kept, given, given_in_object
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
@@ -35,13 +33,10 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
-    """Returns the parsed answer. Raises ProviderError: the error that the body carries, UNUSABLE when it is no
-    answer."""
     return conforming(body) or _complete(request, body, provider)
 
 
 def conforming(body: bytes) -> ParsedResponse | None:
-    """Returns the parsed answer of a body in which nothing is missing or wrong, None for any other."""
     try:
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -77,7 +72,6 @@ def _conforms(choice: Choice) -> bool:
 
 
 def _are_whole(calls: list[ToolCall]) -> bool:
-    """Returns True when each call has an id of its own, and each call of a function arguments."""
     for call in calls:
         if not call.id or (call.function is not None and not call.function.arguments.strip()):
             return False
@@ -92,17 +86,16 @@ def _usage(counts: UsageCounts, service_tier: object) -> Usage | None:
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
-    """Returns the answer with missing or wrong fields corrected; vendor fields stay."""
     try:
         answer = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unusable("the answer is not a JSON object", provider) from error
+        raise unusable("the answer is not a JSON object", provider) from error
     choices = answer.get("choices")
     is_error = not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))
     if answer.get("error") or is_error or is_status_alone(answer):
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
-        raise _unusable("the answer holds no choice", provider)
+        raise unusable("the answer holds no choice", provider)
     if not isinstance(answer.get("id"), str) or not answer["id"]:
         # The id is derived from the body, so that the same bytes give the same completion.
         answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
@@ -128,8 +121,6 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
 
 
 def _completed_usage(answer: dict[str, Any]) -> Usage | None:
-    """Completes `usage` in the answer and returns it. None when the provider sent no counts that can be read: the
-    caller then writes an estimate."""
     usage = answer.get("usage")
     if not isinstance(usage, dict) or not usage:
         return None
@@ -147,7 +138,7 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
         # Azure leaves the message out of an answer that its content filter stopped.
         message = choice["message"] = {}
     if not isinstance(message, dict):
-        raise _unusable("a choice holds no message", provider)
+        raise unusable("a choice holds no message", provider)
     message.setdefault("role", "assistant")
     message.setdefault("content", None)
     flatten_content(message)
@@ -167,7 +158,6 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
 
 
 def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> None:
-    """Completes a tool call. `ids` are those of the calls before it."""
     if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in ids:
         call["id"] = made_up
     ids.add(call["id"])
@@ -178,7 +168,3 @@ def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> No
 def _complete_arguments(function: Any) -> None:
     if isinstance(function, dict):
         function["arguments"] = whole_arguments(function.get("arguments"))
-
-
-def _unusable(message: str, provider: str) -> ProviderError:
-    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)

@@ -23,7 +23,7 @@ from integrations.providers.common.forwarding import framed, with_model
 from integrations.providers.common.search import find
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import ProviderError, unusable
 from integrations.providers.openai.adapter import ADAPTER, OpenAIAdapter
 from integrations.providers.openai.azure import ADAPTER as AZURE
 from integrations.providers.openai.compatible import ADAPTERS
@@ -68,7 +68,7 @@ _TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _GROWING = frozenset({"message", "reasoning"})
 
 
-class ResponsesForwarder(Forwarder):
+class ResponsesForwarder(Forwarder[OpenAIAdapter]):
     """A native adapter (`providers/native.py`) of the Responses API, with the headers of the provider's own adapter."""
 
     parameters = _PARAMETERS
@@ -85,7 +85,6 @@ class ResponsesForwarder(Forwarder):
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, with_model(body, model, request.body_model))
 
     def destination(self, model: str, credentials: Credentials) -> tuple[Endpoint, str]:
-        """Returns the address and the headers of responses, and the name that the model has there."""
         endpoint = self._endpoint(credentials)
         url, deployment = _address(endpoint.url)
         return Endpoint(url, endpoint.headers), credentials.extra.get("deployment", "") or deployment or model
@@ -94,12 +93,12 @@ class ResponsesForwarder(Forwarder):
         try:
             response = decode_response(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _unusable("the answer is not a response", self.provider) from error
+            raise unusable("the answer is not a response", self.provider) from error
         if failure := failure_in(response, provider=self.provider):
             failure.usage = usage_of(response)
             raise failure
         if response.output is None:
-            raise _unusable("the answer holds no output", self.provider)
+            raise unusable("the answer holds no output", self.provider)
         finish = finish_reason(response, called_tools=calls_tools(response.output))
         model = response.model if isinstance(response.model, str) else request.model
         found = given_in(response, may_compare=find(request.body, _COMPARES) >= 0)
@@ -119,9 +118,11 @@ class ResponsesForwarder(Forwarder):
 
 @lru_cache(maxsize=1024)
 def _address(url: str) -> tuple[str, str]:
-    """Returns the address of responses, from that of chat completions, and the deployment that the latter names, empty
-    without one. Azure has responses at its resource alone, whatever the layout
-    (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses)."""
+    """The address of responses and the deployment in the address of chat completions, empty without one.
+
+    Azure has responses only at its resource, whatever the layout
+    (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses).
+    """
     base, _, query = url.partition("?")
     base = base.removesuffix(_CHAT_PATH)
     if not query:
@@ -132,11 +133,7 @@ def _address(url: str) -> tuple[str, str]:
 
 
 class ResponsesRelay(DialectStream[ServerSentEvent]):
-    """Passes the events of a stream on as they come, and reads usage, end and failure from them."""
-
     has_plain = True
-
-    __slots__ = ("_calls_tools", "_is_stored", "may_compare")
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
@@ -193,10 +190,7 @@ class ResponsesRelay(DialectStream[ServerSentEvent]):
             self.finish_reason = finish_reason(response, called_tools=called)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._done:
-            raise self._unusable("the stream ended before its end was announced")
+        self._check_ended(self._done)
 
 
 def _is_output(event: Event) -> bool:
@@ -204,10 +198,6 @@ def _is_output(event: Event) -> bool:
     if kind == "response.output_item.added":
         return event.item is not None and event.item.type not in _GROWING
     return kind.endswith((".delta", ".done")) or "_call." in kind
-
-
-def _unusable(message: str, provider: str) -> ProviderError:
-    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)
 
 
 # xAI documents the API at https://docs.x.ai/docs/guides/responses-api

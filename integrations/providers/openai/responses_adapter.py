@@ -1,8 +1,7 @@
-"""Sends chat completions by the Responses API: models that refuse tools with reasoning in a chat completion take them
-there, and get their own reasoning back in every later request.
+"""Sends chat completions by the Responses API: some models accept tools with reasoning only there, and get their own
+reasoning back in every later request.
 
-The body is first fitted to the provider as one of chat completions is, so that the rules for parameters and messages
-are the same on both ways.
+The body is first fitted as a chat completion, so that both ways share the rules for parameters and messages.
 """
 
 from __future__ import annotations
@@ -58,8 +57,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ResponsesAdapter(ResponsesForwarder):
-    """An adapter whose requests and answers are chat completions, and whose provider is asked by the Responses API."""
-
     def __init__(self, adapter: OpenAIAdapter) -> None:
         super().__init__(adapter)
         self._form = _FORMATS[adapter.provider]
@@ -69,8 +66,8 @@ class ResponsesAdapter(ResponsesForwarder):
         self._rules = replace(adapter.dialect, reasoning_formats=(self._form,), tool_media=takes_media)
 
     def is_for(self, request: ChatRequest, credentials: Credentials) -> bool:
-        """Returns whether the request is for a model that has no chat completions, or asks for tools and reasoning, of
-        which the model's chat completions give only one."""
+        """True if the model has no chat completions, or the request wants tools and reasoning together and chat
+        completions of the model give only one."""
         models = _models(self._rules, credentials.extra.get(_MODELS, ""))
         if not models:
             return False
@@ -84,9 +81,11 @@ class ResponsesAdapter(ResponsesForwarder):
         return bool(fields.get("tools")) and _reasons(fields) and not _is_only_chat(request)
 
     def amended(self, request: ChatRequest, failure: ProviderError) -> ChatRequest | None:
-        """Returns the request without the part that the provider refuses in it and that belongs to this API alone:
-        summaries, which OpenAI writes for verified organizations only, and encrypted reasoning, which it reads for the
-        organization that it wrote it for. Returns None for any other refusal."""
+        """Drops what the provider refused and only this API has; None for any other refusal.
+
+        OpenAI writes summaries for verified organizations only, and reads encrypted reasoning only for the organization
+        that it was written for.
+        """
         refused, fields = failure.details or {}, request.fields
         if refused.get("param") == "reasoning.summary" and _shows_reasoning(fields):
             warning = f"thinking: its text dropped, {self.provider} refuses summaries here"
@@ -103,7 +102,6 @@ class ResponsesAdapter(ResponsesForwarder):
         return NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Returns the provider's request. Raises UnsupportedParameterError."""
         endpoint, model = self.destination(request.model, credentials)
         if request.known_as and is_one_of(request.model, _models(self._rules, credentials.extra.get(_MODELS, ""))):
             request = msgspec.structs.replace(request, known_as="")  # The integration's option tells what it is.
@@ -129,7 +127,6 @@ class ResponsesAdapter(ResponsesForwarder):
 
 @lru_cache(maxsize=256)
 def _models(dialect: Dialect, option: str) -> tuple[str, ...]:
-    """Returns the beginnings of the models' names: those of the integration's option, else the provider's own."""
     if option.strip() == _NONE:
         return ()
     named = tuple(name for part in option.split(",") if (name := part.strip()))
@@ -138,7 +135,6 @@ def _models(dialect: Dialect, option: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _builder(dialect: Dialect, option: str) -> BodyBuilder:
-    """Returns the builder of bodies, for which the models that the integration's option names are reasoning models."""
     added = tuple(name for name in _models(dialect, option) if name not in dialect.responses_models)
     return BodyBuilder(
         replace(
@@ -150,7 +146,7 @@ def _builder(dialect: Dialect, option: str) -> BodyBuilder:
 
 
 def _reasons(fields: Mapping[str, Any]) -> bool:
-    """Returns False for a request that switches reasoning off. Without a word about it the newest models reason."""
+    """False if the request switches reasoning off; the newest models reason by default."""
     effort, thinking = fields.get("reasoning_effort"), fields.get("thinking")
     if effort is not None:
         return bool(effort != "none")
@@ -158,8 +154,8 @@ def _reasons(fields: Mapping[str, Any]) -> bool:
 
 
 def _shows_reasoning(fields: Mapping[str, Any]) -> bool:
-    """Returns whether the client asks to read the reasoning, and not only for it: OpenAI writes summaries for verified
-    organizations alone (https://platform.openai.com/docs/guides/reasoning#reasoning-summaries)."""
+    """Whether the client asks to read the reasoning itself: OpenAI writes summaries only for verified organizations
+    (https://platform.openai.com/docs/guides/reasoning#reasoning-summaries)."""
     thinking, google = fields.get("thinking"), fields.get(_GOOGLES)
     if isinstance(google, Mapping):
         return google.get("includeThoughts") is True
@@ -169,7 +165,6 @@ def _shows_reasoning(fields: Mapping[str, Any]) -> bool:
 
 
 def _hidden_reasoning(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the field that asks to read the reasoning, changed so that it does not."""
     if isinstance(google := fields.get(_GOOGLES), Mapping):
         return {_GOOGLES: {**google, "includeThoughts": False}}
     return {"thinking": {**fields["thinking"], "display": _HIDDEN}}
@@ -186,8 +181,8 @@ def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_only_chat(request: ChatRequest) -> bool:
-    """Returns whether the request has what the Responses API has no place for, so that the answer would be of another
-    kind. What other clients mean as optional is left out."""
+    """Whether the request needs what the Responses API lacks, so that the answer would differ in kind. Optional fields
+    do not count."""
     if any(find(request.body, part) >= 0 for part in _ONLY_CHAT_PARTS):
         return True
     fields = request.fields

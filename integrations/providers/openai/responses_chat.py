@@ -1,4 +1,4 @@
-"""Makes the chat completion of a response, for the client that sent one, the record, and the check of a schema."""
+"""Converts a response to a chat completion, for the client that sent one, the record, and the schema check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from integrations.providers.common.sse import EventParser, UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.openai.responses_items import encrypted_reasoning
+from integrations.providers.openai.responses_request import encrypted_reasoning
 from integrations.providers.openai.responses_shapes import (
     ENDS,
     calls_tools,
@@ -39,7 +39,7 @@ _PIECES = {
 
 
 class Places:
-    """Counts the items that a chat completion has, as the vendor gets them back: all texts are one message."""
+    """Counts a chat completion's items as the vendor gets them back: all texts are one message."""
 
     __slots__ = ("_count", "_has_message")
 
@@ -47,7 +47,6 @@ class Places:
         self._count, self._has_message = 0, False
 
     def of(self, kind: object) -> int:
-        """Returns the number of items in front of the next one, which has this type."""
         place = self._count
         self._count += str(kind) in _READ and not (kind == "message" and self._has_message)
         self._has_message = self._has_message or kind == "message"
@@ -55,8 +54,8 @@ class Places:
 
 
 def chat_completion(answer: bytes, *, reasoning_format: str = "") -> bytes:
-    """Returns the JSON of the chat completion; empty bytes for an answer that cannot be read. It holds the encrypted
-    reasoning where the name of its format is given."""
+    """Empty bytes for an answer that cannot be read. Includes encrypted reasoning if `reasoning_format` names its
+    format."""
     try:
         return _encode(_completion(_decode(answer), reasoning_format))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -64,7 +63,7 @@ def chat_completion(answer: bytes, *, reasoning_format: str = "") -> bytes:
 
 
 def chat_frames(events: bytes) -> bytes:
-    """Returns the completion of a stream, however short, as one framed chunk; empty bytes for unreadable events."""
+    """The completion of a stream, even a short one, as one framed chunk; empty bytes for unreadable events."""
     try:
         completion = _completion(_gathered(events))
     except (msgspec.DecodeError, UnicodeDecodeError, UnreadableStreamError):
@@ -75,7 +74,7 @@ def chat_frames(events: bytes) -> bytes:
 
 
 def without_reasoning(body: bytes) -> bytes:
-    """Returns the request without the encrypted reasoning of the model; the very bytes where it has none."""
+    """Drops the model's encrypted reasoning; returns the same bytes if there is none."""
     if _ENCRYPTED not in body:
         return body
     fields = _decode(body)
@@ -104,7 +103,6 @@ def _completion(response: Json, reasoning_format: str = "") -> Json:
 
 
 def _message(items: list[Json]) -> Json:
-    """Returns the message of the items; the calls of the provider's own tools stand in `provider_specific_fields`."""
     messages = [item for item in items if item.get("type") == "message"]
     texts = [text for item in messages if (text := text_of(item)) is not None]
     calls = [chat_call(item) for item in items if is_call(item)]
@@ -133,17 +131,14 @@ def _details(items: list[Json], form: str) -> Iterable[Json]:
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Returns whether the item calls a tool of the client's."""
     return str(item.get("type")) in _CALLS
 
 
 def is_own(item: Mapping[str, Any]) -> bool:
-    """Returns whether the item is the vendor's own, such as a call of one of its tools."""
     return str(item.get("type")) not in _READ
 
 
 def text_of(item: Mapping[str, Any]) -> str | None:
-    """Returns the text of a message, None for one without any."""
     parts = _objects(item.get("content"))
     texts = [str(part.get("text") or "") for part in parts if part.get("type") == "output_text"]
     return "".join(texts) if texts else None
@@ -154,7 +149,6 @@ def refusal_of(item: Mapping[str, Any]) -> str:
 
 
 def thoughts_of(item: Mapping[str, Any]) -> Iterable[str]:
-    """Yields the texts of reasoning; nothing for an item of another type."""
     if item.get("type") == "reasoning":
         for part in (*_objects(item.get("content")), *_objects(item.get("summary"))):
             if isinstance(part.get("text"), str):
@@ -162,7 +156,6 @@ def thoughts_of(item: Mapping[str, Any]) -> Iterable[str]:
 
 
 def chat_call(item: Mapping[str, Any]) -> Json:
-    """Returns the tool call of a chat completion for the item that is one."""
     call_id, name = item.get("call_id") or item.get("id") or "", item.get("name") or ""
     if item["type"] == "custom_tool_call":
         return {"id": call_id, "type": "custom", "custom": {"name": name, "input": item.get("input") or ""}}
@@ -184,8 +177,6 @@ def _objects(value: Any) -> list[Json]:
 
 
 def _gathered(events: bytes) -> Json:
-    """Returns the response of a stream: as its last event states it, with the items that came before where that event
-    is missing or holds none."""
     response: Json = {}
     items: dict[int, Json] = {}
     parser = EventParser()

@@ -1,4 +1,4 @@
-"""The parts of responses and of their events that are read; the rest of each object is skipped while decoding
+"""The parts of responses and their events that are read; decoding skips the rest
 (https://platform.openai.com/docs/api-reference/responses/object, …/responses-streaming)."""
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ class _OutputDetails(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class _Counts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The usage of a response as OpenAI documents it, which almost all have; any other is read field by field."""
-
     input_tokens: Count
     output_tokens: Count
     total_tokens: Count
@@ -81,8 +79,6 @@ class Response(msgspec.Struct):
 
 
 class _Usual(msgspec.Struct):
-    """A complete response with the documented usage."""
-
     model: str
     status: Literal["completed"]
     output: list[Item]
@@ -95,8 +91,6 @@ class _Usual(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """An event of any type. `code` and `message` are those of an `error`."""
-
     type: str = ""
     delta: Any = None
     item: Item | None = None
@@ -118,12 +112,10 @@ decode_event = despite_usage(lenient(msgspec.json.Decoder(Event).decode))
 
 
 def chat_usage(counts: dict[str, Any]) -> dict[str, Any]:
-    """Returns the token counts under the names that they have in a chat completion."""
     return {_CHAT_NAMES.get(name, name): value for name, value in counts.items()}
 
 
 def usage_of(response: Response) -> Usage | None:
-    """Returns the tokens and the charged searches; None for a response without counts."""
     if not response.usage:
         return None
     usage = _documented(response.usage, response.service_tier)
@@ -136,8 +128,6 @@ def usage_of(response: Response) -> Usage | None:
 
 
 def conforming(body: bytes) -> ParsedResponse | None:
-    """Returns the answer of a complete response of texts and reasoning with the documented usage, None for any
-    other."""
     try:
         response = _decode_usual(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -153,8 +143,8 @@ def conforming(body: bytes) -> ParsedResponse | None:
 
 
 def given_in(response: Response, *, may_compare: bool = False) -> tuple[Given, ...]:
-    """Returns what the response gives out. Of one that is not stored, later requests can name its containers, and
-    itself if they `may_compare` their use of the cache."""
+    """What the response gives out. If it is not stored, later requests can name its containers, and itself if they
+    `may_compare` their use of the cache."""
     is_stored = response.store is not False
     found = given(Kept.RESPONSE, response.id) if is_stored or may_compare else NOTHING_GIVEN
     for item in response.output or ():
@@ -172,7 +162,6 @@ def given_in_item(item: Item, *, is_stored: bool) -> tuple[Given, ...]:
 
 
 def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:
-    """Returns the usage in counts as OpenAI documents them, None for any other counts."""
     try:
         read = msgspec.convert(counts, _Counts)
     except msgspec.ValidationError:
@@ -181,7 +170,7 @@ def _documented(counts: dict[str, Any], service_tier: object) -> Usage | None:
 
 
 def _usage_in(read: _Counts, service_tier: object) -> Usage | None:
-    """Returns the usage in documented counts, None where they say more than their names do."""
+    """None if documented counts say more than their names do."""
     prompt, completion, reasoning = read.input_tokens, read.output_tokens, read.output_tokens_details.reasoning_tokens
     if not prompt or not completion or (reasoning and read.total_tokens == prompt + completion + reasoning):
         # The total says more, or this vendor counts reasoning apart from the output.
@@ -196,8 +185,7 @@ def _usage_in(read: _Counts, service_tier: object) -> Usage | None:
 
 
 def _searches(response: Response) -> int:
-    """Returns the number of web searches, each of which is charged, while the opening of a page is not
-    (https://platform.openai.com/docs/pricing#built-in-tools)."""
+    """Each search is charged; opening a page is not (https://platform.openai.com/docs/pricing#built-in-tools)."""
     used = response.tool_usage.get("web_search") if isinstance(response.tool_usage, dict) else None
     number = used.get("num_requests") if isinstance(used, dict) else None
     if isinstance(number, int) and not isinstance(number, bool):
@@ -216,7 +204,6 @@ def finish_reason(response: Response, *, called_tools: bool) -> str:
 
 
 def calls_tools(items: list[Item] | None) -> bool:
-    """Returns whether the client has to run a tool."""
     # A generator costs more than the whole loop does for most answers.
     for item in items or ():  # noqa: SIM110
         if item.type in _CALLS:
@@ -225,7 +212,6 @@ def calls_tools(items: list[Item] | None) -> bool:
 
 
 def failure_in(response: Response, *, provider: str) -> ProviderError | None:
-    """Returns the failure of a response that has no answer, or None if it has one."""
     if response.status == "cancelled":
         return ProviderError(
             f"{provider} cancelled the response", kind=FailureKind.UNAVAILABLE, provider=provider, status=200
@@ -236,6 +222,6 @@ def failure_in(response: Response, *, provider: str) -> ProviderError | None:
 
 
 def reported_failure(error: Any, *, provider: str) -> ProviderError:
-    """Returns the failure that an error object stands for; its code replaces the status, which is 200."""
+    """The error's code replaces the status, which is 200."""
     code = error.get("code") or error.get("type") if isinstance(error, dict) else None
     return failure_in_body({"error": error}, provider=provider, status=_STATUSES.get(str(code)))

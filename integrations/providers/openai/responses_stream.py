@@ -1,5 +1,4 @@
-"""Translates a streamed response to the chunks of a chat completion
-(https://developers.openai.com/api/reference/resources/responses/streaming-events)."""
+"""https://developers.openai.com/api/reference/resources/responses/streaming-events"""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from integrations.providers.openai.responses_chat import (
     text_of,
     thoughts_of,
 )
-from integrations.providers.openai.responses_items import encrypted_reasoning
+from integrations.providers.openai.responses_request import encrypted_reasoning
 from integrations.providers.openai.responses_shapes import (
     ENDS,
     Response,
@@ -54,8 +53,6 @@ _PIECES = {
 
 
 class _Event(msgspec.Struct):
-    """An event of any type. `code` and `message` are those of an `error`."""
-
     type: str = ""
     output_index: int = 0
     summary_index: int = 0
@@ -75,9 +72,11 @@ class _Head(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """An item of the answer, whose text, thoughts or arguments the client has got in the pieces `sent`. `place` is
-    the number of items in front of it, `call` the number of the call that it is, `part` that of the summary's part, and
-    `annotations` counts those that were sent."""
+    """An item whose text, thoughts or arguments the client got in the pieces `sent`.
+
+    `place` is the number of items before it, `call` the index of its call, `part` that of the summary's part;
+    `annotations` counts those that were sent.
+    """
 
     type: str
     place: int
@@ -93,12 +92,10 @@ _decode_head = lenient(msgspec.json.Decoder(_Head).decode)
 
 
 class ResponsesStream(DialectStream[ServerSentEvent]):
-    """Translates the stream of one response. What has come in no piece comes when its item is done."""
-
-    __slots__ = ("_calls", "_chunks", "_form", "_items", "_places", "_texts", "_thoughts")
+    """Content that never came in pieces is sent when its item is done."""
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None], form: str) -> None:
-        """Creates the translator. `form` is the format of the vendor's encrypted reasoning."""
+        """`form` is the format of the vendor's encrypted reasoning."""
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._form = form
         self._chunks: Chunks | None = None
@@ -151,7 +148,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
             self.finish_reason = finish_reason(response, called_tools=self._calls > 0)
 
     def _item(self, chunks: Chunks, index: int, item: Json, out: list[StreamEvent]) -> _Item:
-        """Returns what is known of the item, which may be a new one. A call is announced."""
         known = self._items.get(index)
         if known is None:
             kind = str(item.get("type"))
@@ -198,7 +194,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
         out.append(chunks.reasoning(piece))
 
     def _input(self, chunks: Chunks, item: _Item, piece: str, out: list[StreamEvent]) -> None:
-        """Adds a piece of a function's arguments, or of what a custom tool gets."""
         item.sent.append(piece)
         if item.type == "function_call":
             out.append(chunks.arguments(item.call, piece))
@@ -206,7 +201,6 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
             out.append(chunks.delta({"tool_calls": [{"index": item.call, "custom": {"input": piece}}]}))
 
     def _ended(self, chunks: Chunks, index: int, item: Json, out: list[StreamEvent]) -> None:
-        """Adds what the pieces of the item have left out."""
         known = self._item(chunks, index, item, out)
         if is_own(item):
             out.append(chunks.specific({"output": [item]}))
@@ -245,6 +239,5 @@ class ResponsesStream(DialectStream[ServerSentEvent]):
 
 
 def _rest(known: _Item, whole: str) -> str:
-    """Returns the end of the text that the client has not got."""
     sent = "".join(known.sent)
     return whole[len(sent) :] if whole.startswith(sent) else ""

@@ -89,7 +89,7 @@ class GroqExtension(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """A chunk. Decoding succeeds only when every field of the gateway's API is present with its type."""
+    """Decoding succeeds only if every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -121,8 +121,6 @@ class PlainChoice(ChunkChoice, kw_only=True):
 
 
 class PlainChunk(Chunk, kw_only=True):
-    """A chunk that adds to the text of the one choice, and ends, counts and calls nothing."""
-
     # A narrower type is safe, since nobody changes what was decoded.
     choices: Annotated[list[PlainChoice], msgspec.Meta(min_length=1, max_length=1)]  # type: ignore[assignment]
     usage: None = None
@@ -189,7 +187,7 @@ class UsageCounts(msgspec.Struct, omit_defaults=True):
 
 
 class Completion(msgspec.Struct):
-    """A completion. Decoding succeeds only when every field of the gateway's API is present with its type."""
+    """Decoding succeeds only if every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion"]
@@ -206,8 +204,10 @@ def has_output(delta: Mapping[str, Any]) -> bool:
 
 
 def add_reasoning_content(fields: dict[str, Any]) -> None:
-    """Copies the reasoning of a message or delta to `reasoning_content`, the name that clients look for; vendors call
-    it `reasoning` (OpenRouter, Groq, Cerebras, Together, Ollama), or have it only in `reasoning_details` (Snowflake).
+    """Copies reasoning to `reasoning_content`, the name that clients look for.
+
+    Vendors call it `reasoning` (OpenRouter, Groq, Cerebras, Together, Ollama), or have it only in `reasoning_details`
+    (Snowflake).
     """
     if fields.get("reasoning_content"):
         return
@@ -226,9 +226,8 @@ def _text_of_details(details: object) -> str:
 
 
 def flatten_content(fields: dict[str, Any]) -> None:
-    """Turns a list of content parts, as Mistral's thinking models send it
-    (https://docs.mistral.ai/capabilities/reasoning), into texts: text becomes `content`, thinking `reasoning_content`.
-    """
+    """Turns Mistral's lists of content parts (https://docs.mistral.ai/capabilities/reasoning) into texts: text becomes
+    `content`, thinking `reasoning_content`."""
     content = fields.get("content")
     if not isinstance(content, list):
         if content is not None and not isinstance(content, str):
@@ -256,39 +255,36 @@ def _text_of(value: object) -> str:
 
 
 def time_of(created: object) -> int:
-    """Returns the provider's time in Unix seconds, else the current one: Snowflake sends 0, others nothing."""
+    """Unix seconds; the current time if the provider sends 0 (Snowflake) or nothing."""
     if isinstance(created, int | float) and not isinstance(created, bool) and 1 <= created < _LAST_SECOND:
         return int(created)
     return int(time.time())
 
 
 def made_up_id(seed: str, choice: int, number: int) -> str:
-    """Returns an id for a call that has none: the same for the same answer, which `seed` names, and different from any
-    other's."""
+    """An id for a call without one: unique, and the same for the same answer, which `seed` names."""
     return "call_" + blake2b(f"{seed}/{choice}/{number}".encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def arguments_text(arguments: object) -> str:
-    """Returns tool arguments, or a piece of them, as a text; some servers send an object."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
 
 
 def whole_arguments(arguments: object) -> str:
-    """Returns the arguments of a whole call as a JSON text: that of an empty object for a call that has none."""
     text = arguments_text(arguments)
     return text if text.strip() else NO_ARGUMENTS
 
 
 def replaced(data: bytes, old: bytes, new: bytes) -> bytes:
-    """Returns the data with the piece replaced, empty unless the piece occurs exactly once."""
+    """Empty unless the piece occurs exactly once."""
     return data.replace(old, new) if data.count(old) == 1 else b""
 
 
 def with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:
-    """Returns the chunk with its `reasoning` inserted under the name `reasoning_content` too, since decoding and
-    encoding the whole chunk would take three times as long. None when the bytes do not allow that."""
+    """Inserts `reasoning` under the name `reasoning_content` too; decoding and encoding the chunk would take three
+    times as long. None if the bytes do not allow that."""
     if not isinstance(delta.reasoning, str) or not delta.reasoning or data.count(_REASONING) != 1:
         return None
     return data.replace(_REASONING, b'"reasoning_content":%b,%b' % (_encode(delta.reasoning), _REASONING))

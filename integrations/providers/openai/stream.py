@@ -1,5 +1,4 @@
-"""Translates a streamed answer of the OpenAI dialect: chunks stay unchanged, usage and finish reason wait for the last
-one."""
+"""Chunks stay unchanged; usage and finish reason wait for the last one."""
 
 from __future__ import annotations
 
@@ -42,28 +41,15 @@ _CONTENT = b'"content":'
 
 
 class OpenAIStream(DialectStream[ServerSentEvent]):
-    """Translates the streams of OpenAI's dialect. All chunks get the `id` and `created` of the first: Snowflake sends
-    none, other vendors new ones with each chunk, or the current second."""
+    """All chunks get the `id` and `created` of the first: Snowflake sends none, other vendors new ones with each chunk,
+    or the current second."""
 
     has_plain = True
-
-    __slots__ = (
-        "_annotations",
-        "_base",
-        "_created",
-        "_finished",
-        "_has_output",
-        "_id",
-        "_seed",
-        "_tools",
-        "_usage_fields",
-    )
 
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
     ) -> None:
-        """Creates the translator. `seed` is the request's body: an id is made from it and the first chunk where the
-        provider sends none."""
+        """`seed` is the request's body; it and the first chunk make the id if the provider sends none."""
         super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         # `_usage_fields` keeps the provider's own usage object for the last chunk.
         self._usage_fields: dict[str, Any] | None = None
@@ -104,10 +90,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             out.append(made)
 
     def _last_events(self, out: list[StreamEvent]) -> None:
-        if not self._seen:
-            raise self._not_a_stream()
-        if not self._done and not self._finished:
-            raise self._unusable("the stream ended before its end was announced")
+        self._check_ended(self._done or self._finished)
         if not self._finished:
             # Snowflake ends a stream with [DONE] and never sends a reason.
             if failure := failure_of(None, self.provider, has_output=self._has_output):
@@ -116,7 +99,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         out += self._last_chunks()
 
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
-        """Returns the event for one chunk, None when all of it is held back. Raises ProviderError."""
         if name == "error":
             raise self._error_event(data)
         try:
@@ -167,8 +149,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return delta.has_output()
 
     def _rework(self, data: bytes) -> StreamEvent | None:
-        """Returns the event for a chunk that ends something, carries usage or an error, or lacks a field; None when all
-        of it is held back."""
         if not data.strip():
             return None
         fields = self._decoded(data)
@@ -208,7 +188,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return fields
 
     def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
-        """Corrects the choice and removes its end. Returns False when nothing is left to send before the last chunk."""
         if choice.get("error"):
             raise failure_in_body(choice, provider=self.provider)
         index = choice.get("index")
@@ -240,8 +219,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return output or index not in self._finished
 
     def _number_annotations(self, index: int, annotations: Any) -> None:
-        """Numbers the annotations, which OpenRouter sends one by one without numbers, at which the official SDK's
-        stream helper raises."""
+        """OpenRouter sends annotations one by one without indexes, on which the official SDK's stream helper fails."""
         for annotation in annotations if isinstance(annotations, list) else ():
             if isinstance(annotation, dict):
                 number = self._annotations.get(index, 0)
@@ -249,7 +227,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
                 self._annotations[index] = number + 1
 
     def _take_usage(self, fields: dict[str, Any]) -> None:
-        """Removes usage from wherever the vendor puts it and remembers the latest that can be read."""
         usage = fields.pop("usage", None)
         extension = fields.get("x_groq")
         if isinstance(extension, dict) and "usage" in extension:
@@ -261,7 +238,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
                 self._usage_fields, self.usage = usage, counts
 
     def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
-        """Returns the chunk's bytes with the stream's id and time inserted; None when it has to be encoded anew."""
         if not self._id:
             if not chunk.id or chunk.created <= 0:
                 return None
@@ -274,7 +250,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return data or None
 
     def _identify(self, fields: Mapping[str, Any], data: bytes) -> None:
-        """Sets the id and time of this stream's chunks from the first chunk."""
         if self._id:
             return
         given_id, self._created = fields.get("id"), time_of(fields.get("created"))
@@ -285,14 +260,12 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             self._id = f"chatcmpl-{digest.hexdigest()}"
 
     def _complete_identity(self, fields: dict[str, Any]) -> None:
-        """Sets the id and time of the stream in the chunk; `object` is always that of the gateway's API."""
         fields["id"], fields["created"] = self._id, self._created
         if not isinstance(fields.get("model"), str):
             fields["model"] = self.model
         fields["object"] = CHUNK
 
     def _last_chunks(self) -> list[StreamEvent]:
-        """Returns one chunk per choice with its finish reason, the last of them with usage."""
         base = self._base
         self._identify(base, b"")
         self._complete_identity(base)
@@ -305,7 +278,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
         return self._arguments_of_calls_without() + [StreamEvent(msgspec.json.encode(chunk), False) for chunk in chunks]
 
     def _arguments_of_calls_without(self) -> list[StreamEvent]:
-        """Returns a chunk for each choice with calls whose arguments never came."""
         chunks = []
         for index, delta in self._tools.missing_arguments():
             choice = {"index": index, "delta": delta, "finish_reason": None}
@@ -336,8 +308,6 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
 
 
 def _is_bare_error(fields: dict[str, Any]) -> bool:
-    """Returns True for the body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a
-    chunk."""
     if is_status_alone(fields):
         return True
     return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))

@@ -1,5 +1,3 @@
-"""How models of look-alikes are told to think: by `thinking`, by `reasoning_effort`, and in loops of tools."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,8 +30,7 @@ def effort_in(thinking: Mapping[str, Any]) -> str:
 
 
 def thinking_in_common_words(account: Account, thinking: Mapping[str, Any]) -> None:
-    """Writes `thinking` in the form that look-alikes know: the types `enabled` and `disabled`, without settings of how
-    thoughts are shown."""
+    """Look-alikes know only the types `enabled` and `disabled`, without settings of how thoughts are shown."""
     check_reasoning_words(thinking, None, provider=account.dialect.provider)
     budget = thinking.get("budget_tokens") if is_enabled(thinking) else None
     common = {"type": "enabled" if is_enabled(thinking) else "disabled"}
@@ -44,8 +41,8 @@ def thinking_in_common_words(account: Account, thinking: Mapping[str, Any]) -> N
 
 
 def fit_either(account: Account, request: ChatRequest) -> None:
-    """Leaves the one of `thinking` and `reasoning_effort` that the model knows. A direct request with both stays as it
-    is, since its client knows the vendor."""
+    """Keeps the one of `thinking` and `reasoning_effort` that the model knows. A direct request keeps both: its client
+    knows the vendor."""
     thinking, effort = account.value("thinking"), account.value("reasoning_effort")
     if not request.is_foreign and (thinking is not None or effort not in EFFORTS):
         return
@@ -77,8 +74,8 @@ def _thinking_to_effort(account: Account, thinking: Mapping[str, Any], effort: A
 
 
 def fit_loop(account: Account, model: str) -> None:
-    """Has a model go on without thinking where the history has calls without their reasoning: another model made them,
-    and the vendor refuses the history of a model that thinks. One that always does gets a blank text instead."""
+    """Turns thinking off if the history has calls without their reasoning: another model made them, and the vendor
+    refuses such a history of a thinking model. A model that always thinks gets a blank text instead."""
     messages = account.value("messages")
     if not isinstance(messages, list) or not any(map(_lacks_reasoning, messages)):
         return

@@ -1,5 +1,5 @@
-"""Gives each tool call of a stream one index and one id, its id, type and name once, and arguments that are a JSON
-text, even where vendors repeat or omit them."""
+"""Repairs the tool calls of a stream, of which vendors repeat or omit parts: each call gets one index, its id, type and
+name once, and arguments that are JSON text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _EMPTY = {"arguments": NO_ARGUMENTS}
 
 
 class _Call:
-    """A call of a stream. `index`, `id` and `name` are the vendor's; `end` is the last character of its arguments,
-    empty before they have any, blanks aside. `is_function` is False for a custom tool, whose input is a free text.
-    `held` is its first delta while its name has not come: clients read the name from there alone."""
+    """`index`, `id` and `name` are the vendor's. `end` is the last character of the arguments other than white space,
+    empty before they begin. `is_function` is False for a custom tool, whose input is free text. `held` is the first
+    delta until the name comes: clients read the name only there."""
 
     __slots__ = ("end", "held", "id", "index", "is_function", "name")
 
@@ -28,7 +28,6 @@ class _Call:
         self.end = text.rstrip()[-1:] or self.end
 
     def take(self, inner: dict[str, Any], *, is_first: bool) -> None:
-        """Takes a piece of the call's name and arguments, out of which comes what the call has had."""
         name, text = inner.get("name"), inner.get("arguments") or ""
         if not is_first and (not name or name == self.name):
             inner.pop("name", None)
@@ -40,7 +39,6 @@ class _Call:
             self.name += name  # A name may come in pieces.
 
     def release(self, delta: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the delta as it may leave: with the beginning of the call once its name has come, None before."""
         held, inner = self.held, _inner(delta)
         if held is None:
             return delta
@@ -53,13 +51,11 @@ class _Call:
         return held
 
     def ends_before(self, text: str) -> bool:
-        """Returns True when `text` begins the arguments of another call: those of this one are an object that has
-        ended."""
         return self.end == "}" and text.lstrip()[:1] == "{"
 
 
 class ToolCalls:
-    """The calls of one stream. `accept` checks well-formed deltas, `rewrite` repairs any; after the repair of an index
+    """The calls of one stream. `accept` checks well-formed deltas, `rewrite` repairs any; after the repair of an index,
     all later deltas are repaired too."""
 
     __slots__ = ("_calls", "_functions", "_repairing")
@@ -73,8 +69,8 @@ class ToolCalls:
         return choice in self._calls
 
     def accept(self, choice: int, deltas: list[ToolCallDelta]) -> bool:
-        """Returns False when the deltas cannot stay as they are: the first one of a call needs an index and an id of
-        its own, a type, and its arguments; the others have neither id nor type nor name."""
+        """False if deltas need repair: a call's first one needs an index and id of its own, a type, and arguments; the
+        others have neither id, type nor name."""
         if self._repairing:
             return False
         calls = self._calls.setdefault(choice, [])
@@ -91,8 +87,8 @@ class ToolCalls:
         return True
 
     def rewrite(self, choice: int, deltas: list[Any], seed: str) -> None:
-        """Gives every delta its index and its arguments as text, the first one of a call an id, a type and a name, and
-        leaves these out of the others, in place. `seed` identifies the answer."""
+        """Repairs deltas in place: each gets its index and its arguments as text; only a call's first one has id, type
+        and name. `seed` identifies the answer."""
         calls = self._calls.setdefault(choice, [])
         fitted = (
             self._rewrite(calls, delta, made_up_id(seed, choice, len(calls))) if isinstance(delta, dict) else delta
@@ -101,7 +97,6 @@ class ToolCalls:
         deltas[:] = [delta for delta in fitted if delta is not None]
 
     def rewrite_function(self, choice: int, function: dict[str, Any]) -> None:
-        """Does for the delta of an older `function_call` what `rewrite` does."""
         call = self._functions.get(choice)
         is_first = call is None
         if call is None:
@@ -110,8 +105,8 @@ class ToolCalls:
         call.take(function, is_first=is_first)
 
     def missing_arguments(self) -> list[tuple[int, dict[str, Any]]]:
-        """Returns a choice and its delta for each choice with calls of functions whose arguments never came, and for
-        each with calls whose name never came."""
+        """A choice and its delta for each choice with calls of functions whose arguments never came, and for each with
+        calls whose name never came."""
         missing: list[tuple[int, dict[str, Any]]] = []
         for choice, calls in self._calls.items():
             if held := [call.held for call in calls if call.held is not None]:
@@ -141,7 +136,6 @@ class ToolCalls:
         return call.release(delta)
 
     def _begin(self, calls: list[_Call], delta: dict[str, Any], made_up: str) -> None:
-        """Appends the call that the delta begins, and completes the delta."""
         index, call_id, is_function = delta.get("index"), delta.get("id"), "custom" not in delta
         self._repairing = self._repairing or index != len(calls)
         if not isinstance(call_id, str) or not call_id or any(call.id == call_id for call in calls):
@@ -155,7 +149,6 @@ class ToolCalls:
 
     @staticmethod
     def _position(calls: list[_Call], index: Any, call_id: Any, name: Any, text: str) -> int | None:
-        """Returns the position of the call that a delta goes on with, None for one that begins a call."""
         by_id = _last(calls, "id", call_id) if call_id else None
         by_index = _last(calls, "index", index) if isinstance(index, int) else None
         if by_index is None:
@@ -171,7 +164,6 @@ class ToolCalls:
 
 
 def _latest(calls: list[_Call], name: Any, text: str) -> int | None:
-    """Returns the position of the latest call if a delta with neither index nor id goes on with it, else None."""
     if not calls:
         return None
     call = calls[-1]
@@ -209,7 +201,6 @@ def _goes_on_well(delta: ToolCallDelta, call: _Call) -> bool:
 
 
 def _inner(delta: dict[str, Any]) -> dict[str, Any]:
-    """Returns the custom tool or the function of the delta, empty without one; arguments of a function are a text."""
     for kind in ("custom", "function"):
         inner = delta.get(kind)
         if isinstance(inner, dict):
@@ -220,7 +211,6 @@ def _inner(delta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _last(calls: list[_Call], field: str, value: Any) -> int | None:
-    """Returns the position of the last call with the value, None without one."""
     for position in range(len(calls) - 1, -1, -1):
         if getattr(calls[position], field) == value:
             return position

@@ -1,5 +1,3 @@
-"""The adapter of Vertex AI: Gemini as at the Gemini API, all other models in their publisher's dialect."""
-
 from __future__ import annotations
 
 from msgspec.structs import replace
@@ -20,8 +18,7 @@ from integrations.providers.vertex.publishers import GOOGLE, PublisherModel, pub
 
 
 class VertexAdapter(GoogleAdapter):
-    """The adapter of Vertex AI. Failures have Google's form for every publisher's model, since Google's front end
-    answers for all of them."""
+    """Failures have Google's form for every publisher's model: Google's front end answers for all of them."""
 
     def __init__(self) -> None:
         super().__init__(VERTEX.traits, place=vertex_place, path=vertex_path, vertex=True)
@@ -45,14 +42,13 @@ class VertexAdapter(GoogleAdapter):
         return self.partner_request(request, credentials, replace(built, url=path, headers=own))
 
     def takes_access_token(self, credentials: Credentials) -> bool:
-        """Returns whether each request carries an access token that has to be fetched."""
         return is_service_account(credentials.secret)
 
     def partner_request(
         self, request: ChatRequest, credentials: Credentials, built: UpstreamRequest
     ) -> UpstreamRequest:
-        """Returns the request of another publisher's dialect, whose `url` is the path behind the location, with its
-        address and its authorization. Raises ProviderError(NOT_FOUND) for an integration without a project."""
+        """Adds the address and the authorization to a request whose `url` is the path behind the location. Raises
+        ProviderError(NOT_FOUND) if the integration has no project."""
         place = self._places.get(credentials)
         if not place.project:
             raise ProviderError(

@@ -1,5 +1,4 @@
-"""Forwards requests of the Gemini API to Gemini at Vertex AI, which speaks it too
-(https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference)."""
+"""https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference"""
 
 from __future__ import annotations
 

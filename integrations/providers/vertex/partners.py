@@ -1,5 +1,4 @@
-"""The dialects of other publishers at Vertex AI: each is the adapter of the publisher's own provider with another
-address."""
+"""Other publishers' dialects at Vertex AI: the adapter of the publisher's own provider at another address."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ _DATE = re.compile(r"-(\d{8})$")
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A publisher's dialect at Vertex AI. `adapter` writes the body and reads the answer; its addresses and secrets are
-    not used, and of its headers only those named in `headers` are sent. `path` returns the path behind the location,
-    for a whole answer or a stream; `named` returns the model's name for the adapter."""
+    """`adapter` writes the body and reads the answer; its addresses and secrets are unused, and of its headers only
+    those in `headers` are sent. `path` returns the path behind the location, for a whole answer or a stream; `named`
+    returns the model's name for the adapter."""
 
     adapter: Adapter
     path: Callable[[PublisherModel, bool], str]
@@ -33,8 +32,7 @@ class Partner:
 
 
 def raw_predict(model: PublisherModel, stream: bool) -> str:
-    """Returns the path of
-    https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.publishers.models/rawPredict"""
+    """https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.publishers.models/rawPredict"""
     method = "streamRawPredict" if stream else "rawPredict"
     return f"publishers/{quote(model.publisher, safe='')}/models/{quote(model.model, safe='@')}:{method}"
 
@@ -79,8 +77,8 @@ _UNSUPPORTED_PUBLISHERS = frozenset({"ai21"})
 
 
 def partner_of(model: PublisherModel) -> Partner:
-    """Returns the publisher's dialect. Raises ProviderError(NOT_FOUND) for a publisher whose dialect the gateway lacks,
-    UnsupportedParameterError for an invalid name."""
+    """Raises ProviderError(NOT_FOUND) for a publisher whose dialect the gateway lacks, UnsupportedParameterError for an
+    invalid name."""
     if not model.model.strip(" ."):
         raise UnsupportedParameterError("model", "the name is empty", provider=PROVIDER)
     if model.publisher in _UNSUPPORTED_PUBLISHERS:

@@ -1,5 +1,4 @@
-"""Finds the publisher of a model by its name
-(https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models)."""
+"""https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models"""
 
 from __future__ import annotations
 
@@ -33,8 +32,8 @@ class PublisherModel(NamedTuple):
 
 
 def publisher_model(name: str) -> PublisherModel:
-    """Returns the publisher and the model of `publishers/meta/models/llama-…`, `meta/llama-…` or `llama-…`. A name
-    without a known publisher is Google's: its own models, and `endpoints/123`, a tuned one."""
+    """Reads `publishers/meta/models/llama-…`, `meta/llama-…` or `llama-…`. A name without a known publisher is
+    Google's: its own models, and `endpoints/123`, a tuned one."""
     if name.startswith("endpoints/"):
         return PublisherModel(GOOGLE, name)
     publisher, slash, model = name.removeprefix("publishers/").replace("/models/", "/", 1).partition("/")

@@ -1,5 +1,3 @@
-"""`manage.py export_prompts`: writes a project's prompts as one JSON document."""
-
 from __future__ import annotations
 
 import json

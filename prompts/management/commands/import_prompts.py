@@ -1,5 +1,3 @@
-"""`manage.py import_prompts`: adds the prompts of an exported document to a project."""
-
 from __future__ import annotations
 
 import json
@@ -16,7 +14,7 @@ from core.errors import ApplicationError
 from core.http.exception_handler import translate
 from core.management.requirements import require_project
 from prompts.serializers import ImportSerializer
-from prompts.transfer import ConfigOutcome, import_prompts
+from prompts.transfer import ImportedConfigOutcome, import_prompts
 
 ACTOR = "command:import_prompts"
 _MAX_PROBLEMS = 20
@@ -49,19 +47,19 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         self._report(outcomes, dry_run=options["dry_run"])
 
-    def _report(self, outcomes: list[ConfigOutcome], *, dry_run: bool) -> None:
+    def _report(self, outcomes: list[ImportedConfigOutcome], *, dry_run: bool) -> None:
         for outcome in outcomes:
             made = "new config, " if outcome.created else ""
             self.stdout.write(
-                f"{outcome.name}: {made}{len(outcome.added)} versions added, {len(outcome.skipped)} there already"
-                f"{_labels(outcome)}"
+                f"{outcome.name}: {made}{len(outcome.versions_added)} versions added,"
+                f" {len(outcome.versions_skipped)} there already{_labels(outcome)}"
             )
         if dry_run:
             self.stdout.write("Dry run: nothing was changed.")
 
 
-def _labels(outcome: ConfigOutcome) -> str:
-    return f", labels added: {', '.join(outcome.labels)}" if outcome.labels else ""
+def _labels(outcome: ImportedConfigOutcome) -> str:
+    return f", labels added: {', '.join(outcome.labels_added)}" if outcome.labels_added else ""
 
 
 def _read(name: str) -> Any:

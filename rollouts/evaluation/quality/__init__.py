@@ -1,18 +1,12 @@
 """The scores of answers in the verdict of a rollout: pure statistics, without any framework.
 
-`initial_quality` begins, `advance_quality` adds every minute whose tasks have all ended, `assess_quality` says where
-the evaluators stand and `figures_of` what people are shown. States and minutes are stored by `to_json` and `from_json`
-of `rollouts.evaluation`; `replay_quality` repeats any of them.
+`initial_quality` begins, `advance_quality` adds every minute whose tasks have all ended, and `assess_quality` says
+where the evaluators stand. States and minutes are stored by `to_json` and `from_json` of `rollouts.evaluation`;
+`replay_quality` repeats any of them.
 """
 
 from rollouts.evaluation.quality.advance import advance_quality, replay_quality
-from rollouts.evaluation.quality.assess import (
-    EvaluatorStatus,
-    NotPassing,
-    QualityAssessment,
-    assess_quality,
-    figures_of,
-)
+from rollouts.evaluation.quality.assess import QualityAssessment, assess_quality
 from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute, Task
 from rollouts.evaluation.quality.rules import Basis, Evaluator, default_action
 from rollouts.evaluation.quality.state import QualityState, initial_quality
@@ -21,9 +15,7 @@ __all__ = [
     "ArmTasks",
     "Basis",
     "Evaluator",
-    "EvaluatorStatus",
     "EvaluatorTasks",
-    "NotPassing",
     "QualityAssessment",
     "QualityMinute",
     "QualityState",
@@ -31,7 +23,6 @@ __all__ = [
     "advance_quality",
     "assess_quality",
     "default_action",
-    "figures_of",
     "initial_quality",
     "replay_quality",
 ]

@@ -1,18 +1,16 @@
-"""The advance of the evaluators by one minute whose tasks have all ended."""
-
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
+from rollouts.evaluation.counts import check_place
 from rollouts.evaluation.quality.blocks import with_block, with_users
 from rollouts.evaluation.quality.clustering import NO_USERS, design_of_both, design_of_tasks
 from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute
 from rollouts.evaluation.quality.rules import FIRST_SHARE, Basis, Evaluator
 from rollouts.evaluation.quality.state import BasisState, EvaluatorState, QualityState
-from rollouts.evaluation.statistics.mixture import beginnings, begun
+from rollouts.evaluation.statistics.mixture import beginning
 from rollouts.evaluation.users import FIRST_REQUESTS, MIN_USERS
 
 MIN_TASKS = 20
@@ -28,8 +26,8 @@ def advance_quality(state: QualityState, minute: QualityMinute) -> QualityState:
     """Returns the state after one more minute of one stage. Late requests of an earlier stage follow in the minute in
     which they were recorded.
 
-    Raises ValueError for a minute that is not after those of the same basis, of an unknown stage or evaluator, or with
-    a score or label outside of 0 to 1.
+    Raises ValueError for a minute that does not follow those of the same basis, for an unknown stage or evaluator, or
+    for a score or label outside of 0 to 1.
     """
     before = state.bases.get(minute.basis)
     if before is None:
@@ -39,30 +37,23 @@ def advance_quality(state: QualityState, minute: QualityMinute) -> QualityState:
         state = _entered(state, minute.basis, minute.stage)
     basis = state.bases[minute.basis]
     tasks = {title: minute.evaluators.get(title, _NO_TASKS) for title in basis.evaluators}
-    state = _each(state, minute.basis, lambda rule, one: _joined(one, tasks[rule.title]))
+    place = {"last_minute": minute.minute, "last_stage": minute.stage}
+    state = _each(state, minute.basis, lambda rule, one: _joined(one, tasks[rule.title]), **place)
     if minute.stage < basis.stage:
         # Late tasks are a block of their own: if the arms do not differ, their requests are late alike.
-        state = _judged_late(state, minute.basis, minute.stage, tasks)
-    else:
-        even = _is_even(state, minute.stage)
-        state = _each(state, minute.basis, lambda rule, one: _opened(one, tasks[rule.title], even))
-        state = _closed_if_full(state, minute.basis)
-    after = replace(state.bases[minute.basis], last_minute=minute.minute, last_stage=minute.stage)
-    return replace(state, bases={**state.bases, minute.basis: after})
+        return _judged_late(state, minute.basis, minute.stage, tasks)
+    even = _is_even(state, minute.stage)
+    state = _each(state, minute.basis, lambda rule, one: _opened(one, tasks[rule.title], even))
+    return _closed_if_full(state, minute.basis)
 
 
 def replay_quality(state: QualityState, minutes: Iterable[QualityMinute]) -> QualityState:
-    """Returns the state after all of these minutes: the same as was stored, to the last digit."""
     return reduce(advance_quality, minutes, state)
 
 
 def _check(state: QualityState, basis: BasisState, minute: QualityMinute) -> None:
-    if (minute.minute, minute.stage) <= (basis.last_minute, basis.last_stage):
-        raise ValueError(
-            f"minute {minute.minute} of stage {minute.stage} does not follow {basis.last_minute} of {basis.last_stage}"
-        )
-    if not 1 <= minute.stage <= len(state.weights):
-        raise ValueError(f"there is no stage {minute.stage}: the rollout has {len(state.weights)}")
+    last = basis.last_minute, basis.last_stage
+    check_place(minute.minute, minute.stage, last=last, stages=len(state.weights))
     if unknown := sorted(set(minute.evaluators) - set(basis.evaluators)):
         raise ValueError(f"evaluators: {unknown[0]} is none of the rollout's that rest on {minute.basis.value}")
     for title, tasks in minute.evaluators.items():
@@ -80,32 +71,25 @@ def _check_tasks(title: str, arm: ArmTasks) -> None:
 
 
 def _each(
-    state: QualityState, basis: Basis, change: Callable[[Evaluator, EvaluatorState], EvaluatorState]
+    state: QualityState,
+    basis: Basis,
+    change: Callable[[Evaluator, EvaluatorState], EvaluatorState],
+    **changes: int,
 ) -> QualityState:
-    """Returns the state with the evaluators of `basis` changed. One that has drifted keeps its evidence as it is."""
     before = state.bases[basis]
     evaluators = {
         title: one if one.drifted else change(state.rule(title), one) for title, one in before.evaluators.items()
     }
-    return replace(state, bases={**state.bases, basis: replace(before, evaluators=evaluators)})
+    return replace(state, bases={**state.bases, basis: replace(before, evaluators=evaluators, **changes)})
 
 
 def _entered(state: QualityState, basis: Basis, stage: int) -> QualityState:
-    """Returns the state at a later stage: the open block is closed, and the processes of this stage begin."""
     state = _users_closed(_closed(state, basis), basis)
-    first = max(state.bases[basis].stage, 1)
-    weight = math.fsum(beginnings(state.weights, FIRST_SHARE)[first:stage])
-    state = _each(state, basis, lambda _, one: _begun(one, weight))
-    return replace(state, bases={**state.bases, basis: replace(state.bases[basis], stage=stage)})
-
-
-def _begun(one: EvaluatorState, weight: float) -> EvaluatorState:
-    users = one.users and replace(one.users, worse=begun(one.users.worse, weight))
-    return replace(one, worse=begun(one.worse, weight), unscored=begun(one.unscored, weight), users=users)
+    weight = beginning(state.weights, FIRST_SHARE, after=state.bases[basis].stage, until=stage)
+    return _each(state, basis, lambda _, one: one.with_process(weight), stage=stage)
 
 
 def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
-    """Returns the evaluator with what the minute says besides its tasks."""
     if tasks.drifted:
         return replace(one, drifted=True)
     if tasks.baseline.clusters is None:
@@ -119,10 +103,10 @@ def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
 
 
 def _is_even(state: QualityState, stage: int) -> bool:
-    """Returns whether users of a stage may be compared: whether both arms have the same share of their tasks due.
+    """Returns whether a stage's users may be compared: whether both arms have the same share of their tasks due.
 
-    Matched sampling takes as many tasks of the larger arm as of the smaller one, so that elsewhere only its busiest
-    users ever have five, and busy users may be other users.
+    Matched sampling takes as many tasks of the larger arm as of the smaller one. Elsewhere only its busiest users ever
+    have five, and busy users may differ.
     """
     return state.weights[stage - 1] == EVEN_WEIGHT
 

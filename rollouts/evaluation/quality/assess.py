@@ -1,13 +1,11 @@
-"""The verdict of all evaluators together: failing, passing or not decided yet."""
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
-from rollouts.evaluation.assess import AGREE_AT, LITTLE_CLUSTERING
 from rollouts.evaluation.policy import EXACT_SIZE, PASS_AT, RATE_COUNT_SIZE
 from rollouts.evaluation.quality.rules import (
     MAX_MISSING_SHARE,
@@ -23,13 +21,13 @@ from rollouts.evaluation.statistics.evidence import log_sum
 from rollouts.evaluation.statistics.intervals import Figures, compared_means, rate_variance, value_variance
 from rollouts.evaluation.terms import Action, Status
 
+_evidence: Callable[[EvaluatorState], float] = attrgetter("evidence")
+
 SHOWN_LEVEL = 0.05
 """The level of e-BH at which single evaluators are named, which decides nothing."""
 
 
 class NotPassing(StrEnum):
-    """Why an evaluator does not pass."""
-
     UNCALIBRATED = "uncalibrated"
     JUDGE_DRIFTED = "judge_drifted"
     MISSING_SCORES = "missing_scores"
@@ -38,8 +36,8 @@ class NotPassing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorStatus:
-    """One evaluator. `evidence` is ln E by its tasks, `user_evidence` by its users (sticky allocation only), `safety`
-    ln S. `worse` is whether e-BH over all evaluators names it; `not_passing` why it does not pass."""
+    """`evidence` is ln E by tasks, `user_evidence` by users (sticky allocation only), `safety` ln S. `worse` is whether
+    e-BH over all evaluators names it; `not_passing` why it does not pass."""
 
     title: str
     evidence: float
@@ -54,9 +52,12 @@ class EvaluatorStatus:
 
 @dataclass(frozen=True, slots=True)
 class QualityAssessment:
-    """The status of `quality`, and of `unscored`, which holds a rollout whose target has more missing scores. `action`
-    follows when quality fails. `required` are the evaluators that must pass and do not. `status` is passing where
-    nothing fails and nothing required is left, and `judged` is False where no evaluator decides anything."""
+    """`status` is passing if nothing fails and nothing required is left; `judged` is False if no evaluator decides
+    anything.
+
+    `unscored` holds a rollout whose target has more missing scores. `action` follows when quality fails. `required` are
+    the evaluators that must pass and do not.
+    """
 
     status: Status
     judged: bool
@@ -89,8 +90,8 @@ def assess_quality(state: QualityState) -> QualityAssessment:
 
 
 def figures_of(state: QualityState, title: str) -> Figures:
-    """Returns the mean values of both arms in the units of the scores or, where labels correct them, of the labels,
-    and the confidence sequence of their difference."""
+    """Returns mean values in the units of scores or, where labels correct them, of labels, with the confidence sequence
+    of their difference."""
     one = state.of(title)
     strata = one.strata
     # Values that were all alike so far do not prove that there are no others.
@@ -99,13 +100,14 @@ def figures_of(state: QualityState, title: str) -> Figures:
 
 
 def _failing_action(state: QualityState) -> Action | None:
-    """Returns what follows from the scores. All evaluators of one basis that decide are judged together by the mean of
-    their e-values, in which those left out count as 0; those with a weaker action add to what holds, and not to what
-    rolls back. The probability of a false alarm is divided among the bases by their numbers of evaluators. What only a
-    few users of sticky allocation may have made holds.
+    """All deciding evaluators of one basis are judged together by the mean of their e-values, those left out counting
+    as 0. Weaker actions add to what holds, not to what rolls back.
+
+    The bases share the probability of a false alarm by their numbers of evaluators. What only few users of sticky
+    allocation may have caused holds.
     """
     rolling_back = [rule for rule in state.deciding if rule.action is Action.ROLL_BACK]
-    if any(_fails(state, mine, _is_believed) for mine in _by_basis(rolling_back)):
+    if any(_fails(state, mine, lambda one: one.is_believed) for mine in _by_basis(rolling_back)):
         return Action.ROLL_BACK
     if any(_fails(state, mine, lambda _: True) for mine in _by_basis(state.deciding)):
         return Action.HOLD
@@ -122,15 +124,7 @@ def _fails(state: QualityState, rules: Iterable[Evaluator], believed: Callable[[
     return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
 
 
-def _is_believed(one: EvaluatorState) -> bool:
-    """Returns whether the tasks of sticky allocation are enough to roll back."""
-    designs = one.next_design, one.common_design, one.block_design
-    independent = all(design is not None and design < LITTLE_CLUSTERING for design in designs)
-    return independent or (one.users is not None and one.users.peak >= AGREE_AT)
-
-
 def _is_sizeable(one: EvaluatorState, rule: Evaluator) -> bool:
-    """Returns whether the loss is large enough to matter, in an evaluator that still decides."""
     strata, size = one.strata, QUALITY_SIZE * (rule.scale or 1.0)
     return not one.drifted and strata.weight > 0 and strata.baseline - strata.target >= size * strata.weight
 
@@ -150,14 +144,9 @@ def _log_missing(state: QualityState, rules: Iterable[Evaluator]) -> float:
 
 
 def _log_share(state: QualityState, rules: Iterable[Evaluator], log: Callable[[EvaluatorState], float]) -> float:
-    """Returns the logarithm of the sum of the e-values of `rules`, divided by the number of all that decide."""
     logs = [log(state.of(rule.title)) for rule in rules]
     known = [one for one in logs if one > -math.inf]
     return log_sum(known) - math.log(len(state.deciding)) if known else -math.inf
-
-
-def _evidence(one: EvaluatorState) -> float:
-    return one.evidence
 
 
 def _user_evidence(one: EvaluatorState) -> float:
@@ -175,7 +164,7 @@ def _status(state: QualityState, rule: Evaluator, named: set[str]) -> EvaluatorS
     return EvaluatorStatus(
         title=rule.title,
         evidence=one.evidence,
-        user_evidence=one.users.peak if one.users is not None else None,
+        user_evidence=one.user_evidence,
         safety=one.safety,
         pairs=one.pairs,
         missing_share=one.missing_share,
@@ -196,7 +185,7 @@ def _not_passing(one: EvaluatorState, rule: Evaluator) -> NotPassing | None:
 
 
 def _named(state: QualityState) -> set[str]:
-    """Returns the evaluators that e-BH names, of each basis by itself, because their clocks differ."""
+    """Names evaluators by e-BH, each basis by itself, because their clocks differ."""
     named: set[str] = set()
     for rules in _by_basis(state.evaluators):
         log = _user_evidence if state.sticky else _evidence

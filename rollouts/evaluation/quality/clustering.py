@@ -1,11 +1,11 @@
 """How far the tasks of sticky allocation resemble each other, by user.
 
 Matched sampling takes as many tasks of both arms. So a small target has many tasks of few users, and the baseline few
-tasks of many, which say little about users: what the target's few users have in common is seen in the target alone.
+tasks of many users: what the target's few users have in common shows in the target alone.
 
 - The evidence is weighed by the design effect around each arm's own mean, with a correction, because a few users spread
   around their own mean less than users do.
-- It rolls back only where the design effect around the mean of both arms is small, too. That one takes for likeness of
+- It rolls back only if the design effect around the mean of both arms is small, too. That one mistakes for likeness of
   users what may be the target's doing, and is large where few users may have made the difference.
 """
 
@@ -23,8 +23,8 @@ NO_USERS = ClusterSums()
 
 
 def design_of_tasks(baseline: ClusterSums, target: ClusterSums, variation: Variation) -> float:
-    """Returns the design effect over the users of both arms, each compared with the mean of their own arm; at least 1.
-    Unlike `design_of_arms` it corrects the spread of few users."""
+    """Returns the design effect over both arms' users, each compared with their own arm's mean; at least 1. Unlike
+    `design_of_arms`, it corrects the spread of few users."""
     spread = expected = 0.0
     for arm in (baseline, target):
         own, own_expected = spread_of(arm)
@@ -37,8 +37,8 @@ def design_of_tasks(baseline: ClusterSums, target: ClusterSums, variation: Varia
 
 
 def design_of_both(baseline: ClusterSums, target: ClusterSums, variation: Variation) -> float | None:
-    """Returns the design effect over the users of both arms, all compared with the mean of both; at least 1. None where
-    an arm has too few users for it to be believed."""
+    """Returns the design effect over both arms' users, all compared with the mean of both; at least 1. None if an arm
+    has too few users for it to be believed."""
     if min(map(number_of_users, (baseline, target))) < ENOUGH_USERS:
         return None
     return _relative(design_within(joined_sums(baseline, target)), variation)
@@ -49,5 +49,4 @@ def number_of_users(sums: ClusterSums) -> float:
 
 
 def _relative(design: float, variation: Variation) -> float:
-    """Returns the design effect relative to the variance within blocks, as in `statistics.clustering`."""
     return 1.0 + max(0.0, design - 1.0) / variation.share_within

@@ -1,9 +1,8 @@
 """The input: the evaluation tasks of one minute, by evaluator and arm.
 
 A task is made with its request, before anybody knows its score, and belongs to that minute for ever. A minute is handed
-over when all its tasks have ended, with a score or as missing, and minutes come in their order without a gap. So
-neither a quick score nor a slow label has an advantage, and no look comes before the bad answers that nobody could
-score.
+over when all its tasks have ended, scored or missing, and minutes come in order without a gap. So neither a quick score
+nor a slow label has an advantage, and no look comes before the bad answers that nobody could score.
 """
 
 from __future__ import annotations
@@ -17,9 +16,11 @@ from rollouts.evaluation.statistics.clusters import ClusterSums
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task that has ended. `order` is the number by which tasks are paired: the hash of its request, which says
-    nothing of the answer. `score` and `label` are from 0 to 1, 1 being best; None is missing. A `label` is only looked
-    at where one is due. `user` tells the users of sticky allocation apart."""
+    """A task that has ended. `order` pairs tasks: the hash of its request, which says nothing of the answer.
+
+    `score` and `label` are from 0 to 1, 1 being best; None is missing. A `label` is read only where one is due. `user`
+    separates the users of sticky allocation.
+    """
 
     order: int
     score: float | None = None
@@ -37,11 +38,11 @@ UserTasks = tuple[Task, ...]
 
 @dataclass(frozen=True, slots=True)
 class ArmTasks:
-    """The tasks of one arm of one evaluator. The rest is for sticky allocation only.
+    """The tasks of one arm of one evaluator. The other fields are for sticky allocation only.
 
-    `users` are those who start to count in this minute, with their first five tasks of the stage: users who were not
-    in the target before the stage. `clusters` are sums over users, of scores, from the start to the end of this minute
-    or of an earlier one; they weigh the blocks that begin after it.
+    `users` start to count in this minute, with their first five tasks of the stage; they were not in the target before
+    the stage. `clusters` are sums over users' scores from the start to the end of this or an earlier minute; they weigh
+    the blocks that begin after it.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -51,9 +52,6 @@ class ArmTasks:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorTasks:
-    """The tasks of one evaluator in a minute. From the minute on in which it is said to have `drifted` it decides
-    nothing any more."""
-
     target: ArmTasks = field(default_factory=ArmTasks)
     baseline: ArmTasks = field(default_factory=ArmTasks)
     drifted: bool = False
@@ -61,8 +59,8 @@ class EvaluatorTasks:
 
 @dataclass(frozen=True, slots=True)
 class QualityMinute:
-    """The tasks of all evaluators of one basis, of requests of one stage that were recorded in one minute. `minute` is
-    Unix time divided by 60; stages count from 1."""
+    """The tasks of all evaluators of one basis, for requests of one stage recorded in one minute. `minute` is Unix time
+    divided by 60; stages count from 1."""
 
     minute: int
     stage: int

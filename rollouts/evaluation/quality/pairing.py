@@ -21,8 +21,8 @@ _NOTHING = (0.0,) * len(STAKES)
 
 @dataclass(frozen=True, slots=True)
 class PairFactors:
-    """What a block says by stake, as logarithms. `pairs` is how many it had, `judged` how many of them could count
-    against the target."""
+    """What a block says by stake, as logarithms. `pairs` is how many it had, `judged` how many could count against the
+    target."""
 
     worse: tuple[float, ...] = _NOTHING
     not_worse: tuple[float, ...] = _NOTHING
@@ -31,7 +31,7 @@ class PairFactors:
 
 
 def pair_factors(target: Sequence[Value], baseline: Sequence[Value], evaluator: Evaluator, reach: float) -> PairFactors:
-    """Returns the factors of values in order of their hashes. `reach` is the largest difference that two can have."""
+    """Takes values in order of their hashes. `reach` is the largest difference that two can have."""
     worse, not_worse, judged = _NOTHING, _NOTHING, 0
     pairs, scale = min(len(target), len(baseline)), evaluator.scale
     for own, theirs in zip(target[:pairs], baseline[:pairs], strict=True):

@@ -1,5 +1,3 @@
-"""What a rollout's evaluators may decide, fixed at its start, and the certainty that their decisions need."""
-
 from __future__ import annotations
 
 import math
@@ -26,9 +24,6 @@ answers from its first request on."""
 
 
 class Basis(StrEnum):
-    """What an evaluator's verdict rests on: its scores alone, or its scores corrected by people's labels. Labels come
-    days later than scores, so that each basis has a clock of its own."""
-
     SCORES = "scores"
     LABELS = "labels"
 
@@ -37,12 +32,12 @@ class Basis(StrEnum):
 class Evaluator:
     """A version of an evaluator in a rollout.
 
-    `margin` is the largest loss of the mean score that does no harm. With `label_share` so large a share of its due
-    tasks, chosen by hash, is also due for a person, and the labels correct its scores.
+    `margin` is the largest harmless loss of the mean score. With `label_share`, that share of its due tasks, chosen by
+    hash, is also due for a person, and the labels correct its scores.
 
-    `margin_scale` is for scores without labels: how much of a true loss they show. It is 1 for rules, which are right
-    by definition. For a judge it is the lower limit of sensitivity + specificity - 1, and None while nobody knows it:
-    then the target cannot pass.
+    `margin_scale`, for scores without labels, is how much of a true loss they show: 1 for rules, which are right by
+    definition; for a judge, the lower limit of sensitivity + specificity - 1; None while unknown, when the target
+    cannot pass.
     """
 
     title: str
@@ -66,12 +61,11 @@ class Evaluator:
 
     @property
     def scale(self) -> float | None:
-        """The size of one point of people's labels in the units of what is compared; None where it is unknown."""
+        """The size of one point of people's labels in the units compared; None if unknown."""
         if self.label_share is not None:
             return 1.0
         return self.margin_scale if self.margin_scale is not None and self.margin_scale > 0 else None
 
 
 def default_action(*, calibrated: bool) -> Action:
-    """Returns what follows where an evaluator finds the target worse and nobody has chosen an action."""
     return Action.ROLL_BACK if calibrated else Action.HOLD

@@ -1,5 +1,3 @@
-"""How evaluators stand, in sentences that name no number of the statistics."""
-
 from __future__ import annotations
 
 import math
@@ -26,15 +24,11 @@ _WHY: Mapping[NotPassing, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The state of a rollout's evaluators and what follows from it."""
-
     state: QualityState
     assessment: QualityAssessment
 
 
 def failing(judged: Judged) -> list[str]:
-    """Returns the titles of the evaluators for which the scores fail, the one with the most evidence first; none where
-    they do not fail."""
     action, statuses = judged.assessment.action, judged.assessment.evaluators
     if action is None:
         return []
@@ -44,7 +38,6 @@ def failing(judged: Judged) -> list[str]:
 
 
 def explain_evaluator(judged: Judged, title: str) -> str:
-    """Returns how one evaluator stands, in at most fifteen words beside its name."""
     status, rule, both = judged.assessment.evaluators[title], judged.state.rule(title), pair(judged, title)
     if not both:
         return "Nothing to compare yet."
@@ -63,8 +56,6 @@ def explain_evaluator(judged: Judged, title: str) -> str:
 
 
 def pair(judged: Judged, title: str) -> str:
-    """Returns the mean scores of both arms, as `71.0 % against 90.0 %`; an empty text while one of them is not
-    known."""
     shown = judged.assessment.evaluators[title].figures
     if shown.target is None or shown.baseline is None:
         return ""
@@ -72,18 +63,15 @@ def pair(judged: Judged, title: str) -> str:
 
 
 def failing_pairs(judged: Judged) -> str:
-    """Returns the failing evaluators with the mean scores of both arms."""
     known = ((title, pair(judged, title)) for title in failing(judged))
     return "; ".join(f"{title}: {both}" if both else title for title, both in known)
 
 
 def not_passing(judged: Judged) -> str:
-    """Returns the required evaluators that do not pass, and why."""
     return ", ".join(f"{title} ({_why(judged, title)})" for title in judged.assessment.required)
 
 
 def unscored_shares(judged: Judged) -> str:
-    """Returns the evaluators for which more of the target's scores are missing, with the shares of both arms."""
     found = []
     for rule in judged.state.deciding:
         one = judged.state.of(rule.title)
@@ -100,7 +88,6 @@ def _why(judged: Judged, title: str) -> str:
 
 
 def _progress(judged: Judged, status: EvaluatorStatus) -> str:
-    """Returns how many pairs there are, of about how many until the evaluator passes if it goes on as so far."""
     needed = _pairs_to_pass(judged.state.of(status.title).safe, status.pairs)
     return f"{status.pairs:,} of about {needed} pairs" if needed else _counted(status.pairs)
 

@@ -3,12 +3,12 @@
 The correction is that of prediction-powered inference (arXiv 2301.09633, 2311.01453). A score j predicts the label of
 its answer as f = c + g j. Of a share p of the tasks, chosen by hash, the label h is known, and y = f + (x/p) (h - f), x
 being 1 for those and 0 for the others. Over the choice of x its mean is h, whatever the judge does and whatever c and g
-are, so long as they are known before. They are the regression of the labels of earlier blocks, so that y varies little
-where the judge is good.
+are, so long as they are known before. They are the regression of the labels of earlier blocks, so y varies little where
+the judge is good.
 
-What is missing is worth anything between `low` and `high`. The target's is `low` where it might pass; both are taken in
-its favour where it might fail and labels are missing, because people who leave out one kind of answers would otherwise
-leave a part of the judge's bias uncorrected.
+A missing value is anything between `low` and `high`. The target's is `low` where it might pass. Where it might fail and
+labels are missing, both are taken in its favour, because people who leave out one kind of answers would otherwise leave
+a part of the judge's bias uncorrected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MISSING = Value(0.0, 1.0, known=False)
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How a score predicts a label: between 0 and 1 for every score. `usual` stands for a score that is missing."""
+    """How a score predicts a label: between 0 and 1 for every score. `usual` stands for a missing score."""
 
     intercept: float = 0.25
     slope: float = 0.5
@@ -80,7 +80,6 @@ class LabelSums:
 
     @property
     def prediction(self) -> Prediction:
-        """The regression of the labels, its slope and both of its ends kept from 0 to 1."""
         if self.number < MIN_LABELS:
             return Prediction()
         score, label = self.scores / self.number, self.labels / self.number
@@ -91,7 +90,6 @@ class LabelSums:
 
 
 def reach(evaluator: Evaluator, prediction: Prediction) -> float:
-    """Returns the largest difference that the values of two tasks can have."""
     if evaluator.label_share is None:
         return 1.0
     # Rounded up, because a bet that loses more than all has no logarithm.
@@ -111,7 +109,6 @@ def value_of(task: Task, evaluator: Evaluator, prediction: Prediction) -> Value:
 
 
 def mean_of(values: Sequence[Value]) -> Value:
-    """Returns the value of a user with these tasks: those that may count against the target count, if there are any."""
     known = [value for value in values if value.known]
     if not known:
         return MISSING

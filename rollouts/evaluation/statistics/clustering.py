@@ -1,8 +1,8 @@
 """The design effect of sticky allocation: by how much a user's requests count for less than independent ones.
 
 The spread of the users' sums is compared with that of independent requests. An hour in which every request fails makes
-both vary more without saying anything about users. The factors of the blocks assume the variance within the blocks, so
-the excess of the users' spread is divided by that variance.
+both vary more without saying anything about users. The blocks' factors assume the variance within blocks, so the excess
+of the users' spread is divided by that variance.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rollouts.evaluation.statistics.clusters import ClusterSums, spread_of
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The variation of the baseline's values: their number, sum and sum of squares over all blocks, and the sum of the
-    squared deviations from the mean of the value's own block, corrected for small blocks."""
+    """The baseline's values: number, sum and sum of squares over all blocks, and the sum of squared deviations from the
+    mean of each value's own block, corrected for small blocks."""
 
     requests: float = 0.0
     total: float = 0.0
@@ -23,7 +23,6 @@ class Variation:
     within: float = 0.0
 
     def with_block(self, requests: int, total: float, squares: float) -> Variation:
-        """Returns the variation after another block of so many values with this sum and this sum of squares."""
         if requests < 2:
             return self
         within = max(0.0, squares - total * total / requests) * requests / (requests - 1)
@@ -31,14 +30,12 @@ class Variation:
 
     @property
     def share_within(self) -> float:
-        """The share of the variance that lies within blocks, at most 1; it is 1 while nothing varies within any
-        block."""
         overall = self.squares - self.total * self.total / self.requests if self.requests else 0.0
         return min(1.0, self.within / overall) if self.within and overall > 0 else 1.0
 
 
 def design_of_arms(baseline: ClusterSums, target: ClusterSums | None, variation: Variation) -> float:
-    """Returns the design effect over the users of both arms, each compared with the mean of their own arm; at least 1.
+    """Returns the design effect over both arms' users, each compared with their own arm's mean; at least 1.
 
     Both arms count, because most of a few users who always fail may be in the target.
     """

@@ -1,15 +1,13 @@
-"""Sums that measure how much the requests of one user resemble each other."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """The sums of one metric over the units u of an arm, either from the rollout's start to the end of a minute or of
-    one minute alone.
+    """Sums of one metric over the units u of an arm, from the rollout's start to the end of a minute or of one minute
+    alone.
 
     With n_u requests of a unit and x_u the sum of their values: Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the
     squared values of single requests. A value is 1 or 0 for an event, else latency or cost, cut at the reference's
@@ -26,28 +24,19 @@ class ClusterSums:
 
 @dataclass(frozen=True, slots=True)
 class MinuteUsers:
-    """The users of one metric and one arm in one minute: the sums over these requests alone, in which users count anew
-    every minute and, for metrics that count requests, the events of the users who had most, by their bucket (0 to
-    9,999)."""
+    """The users of one metric and one arm in one minute: the sums over its requests, in which users count anew every
+    minute, and, for metrics that count requests, the events of the users who had most, by bucket (0 to 9,999)."""
 
     sums: ClusterSums = field(default_factory=ClusterSums)
     events: Mapping[int, int] = field(default_factory=dict)
 
 
 def joined_sums(one: ClusterSums, other: ClusterSums) -> ClusterSums:
-    """Returns the sums over the units of both, which have none in common or count them anew."""
-    return ClusterSums(
-        one.requests + other.requests,
-        one.requests_squared + other.requests_squared,
-        one.total + other.total,
-        one.total_squared + other.total_squared,
-        one.cross + other.cross,
-        one.values_squared + other.values_squared,
-    )
+    return ClusterSums(*[getattr(one, part.name) + getattr(other, part.name) for part in fields(ClusterSums)])
 
 
 def spread_of(sums: ClusterSums) -> tuple[float, float]:
-    """Returns the variance of the units' sums around the expectation for their number of requests, and the variance of
+    """Returns the variance of units' sums around the expectation for their number of requests, and the variance of
     independent requests: 0 where nothing varies."""
     if not sums.requests:
         return 0.0, 0.0

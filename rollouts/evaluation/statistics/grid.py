@@ -20,7 +20,7 @@ LOG_RATIO = math.log(1.25) / BINS_PER_MARGIN
 
 
 def bin_of(value: float) -> int:
-    """Returns the bin of a value in its unit. A value above 0 and below one unit counts as one unit."""
+    """A value above 0 and below one unit counts as one unit."""
     return 0 if value <= 0 else 1 + math.floor(math.log(max(value, 1.0)) / LOG_RATIO + 0.5)
 
 
@@ -31,7 +31,8 @@ def value_of(bin_number: int) -> float:
 
 def quantile(histogram: WeightedHistogram, share: float) -> float | None:
     """Returns the value below which `share` of the weight lies, interpolated within its bin; None without any
-    weight."""
+    weight.
+    """
     total = math.fsum(histogram.values())
     if total <= 0:
         return None

@@ -1,5 +1,3 @@
-"""The figures of both arms side by side, with confidence sequences, which hold however often one looks."""
-
 from __future__ import annotations
 
 import math
@@ -11,16 +9,15 @@ from rollouts.evaluation.statistics.strata import Strata
 MISSES = 0.05
 """The probability that an interval ever excludes the true value."""
 
-_TIGHTEST_AT = 500.0  # The unit is weighted observations.
+TIGHTEST_AT = 500.0  # The unit is weighted observations.
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """One metric of both arms, weighted by minute so that load and the provider's state cancel out: rates as shares,
-    latencies in ms, costs in US dollars. A figure is None where nothing is known; an open end of the interval is None,
-    too.
+    latencies in ms, costs in US dollars. None is unknown, or an open end of the interval.
 
-    `difference` is the target's figure minus the baseline's, `low` to `high` its 95 % confidence sequence.
+    `difference` is target minus baseline, `low` to `high` its 95 % confidence sequence.
     """
 
     target: float | None = None
@@ -32,19 +29,17 @@ class Figures:
 
 
 def half_width(noise: float, weight: float, misses: float) -> float:
-    """Returns the half width of a confidence sequence for a weighted mean: `noise` is its variance, `weight` the number
+    """Returns the half width of a confidence sequence for a weighted mean. `noise` is its variance, `weight` the number
     of observations, `misses` the probability that it ever excludes the true value on one side.
 
     Source: Waudby-Smith et al., arXiv 2103.06476, the one-sided asymptotic sequence, tightest at 500 observations.
     """
     level = -2 * math.log(2 * misses)
-    scale = weight * (level + math.log(1 + level)) / _TIGHTEST_AT
+    scale = weight * (level + math.log(1 + level)) / TIGHTEST_AT
     return math.sqrt(noise * 2 * (scale + 1) / scale * math.log(1 + math.sqrt(scale + 1) / (2 * misses)))
 
 
 def compared_means(strata: Strata, *, design: float, variance: float, unit: float = 1.0) -> Figures:
-    """Returns rates or means of both arms: `variance` is that of a single value, counted `design` times where values
-    cluster; `unit` scales the figures."""
     if strata.weight <= 0:
         return Figures()
     target, baseline = strata.target / strata.weight * unit, strata.baseline / strata.weight * unit
@@ -57,7 +52,6 @@ def compared_means(strata: Strata, *, design: float, variance: float, unit: floa
 def compared_percentiles(
     strata: Strata, target: WeightedHistogram, baseline: WeightedHistogram, *, design: float
 ) -> Figures:
-    """Returns the 95th percentiles of values that are weighted as in `Strata`."""
     own, theirs = quantile(target, 0.95), quantile(baseline, 0.95)
     if own is None or theirs is None:
         return Figures()
@@ -75,15 +69,13 @@ def compared_percentiles(
     )
 
 
-def rate_variance(events: int, requests: int) -> float:
-    """Returns the variance of one request's event, estimated from so many requests."""
+def rate_variance(events: float, requests: int) -> float:
     # Half an event is added, because no event so far does not prove that there never will be one.
     rate = (events + 0.5) / (requests + 1)
     return rate * (1 - rate)
 
 
 def value_variance(strata: Strata) -> float:
-    """Returns the variance of one value: the larger of both arms'."""
     return max(
         _variance(strata.target, strata.target_squared, strata.weight),
         _variance(strata.baseline, strata.baseline_squared, strata.weight),
@@ -99,7 +91,6 @@ def _variance(total: float, squares: float, weight: float) -> float:
 def _percentile_bounds(
     weights: WeightedHistogram, arm_noise: float, weight: float, design: float
 ) -> tuple[float | None, float | None]:
-    """Returns the values between which the arm's 95th percentile lies, given how far chance may move the shares."""
     noise = 0.95 * 0.05 * arm_noise * design / weight**2
     half = half_width(noise, weight, MISSES / 4)
     low, high = 0.95 - half, 0.95 + half

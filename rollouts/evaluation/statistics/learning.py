@@ -1,5 +1,3 @@
-"""The reference of latencies and costs, learned from the first requests where the day before the start had too few."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -10,14 +8,11 @@ from rollouts.evaluation.statistics.reference import Reference, reference_from
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A reference that still lacks values. They are collected from whole minutes, which are not judged."""
-
     values: Histogram = field(default_factory=dict)
     reference: Reference | None = None
 
 
 def learned(learning: Learning, target: Histogram, baseline: Histogram) -> Learning:
-    """Returns the learning after so many more values; it does not change once there is a reference."""
     if learning.reference is not None or not (target or baseline):
         return learning
     values = dict(learning.values)

@@ -1,10 +1,8 @@
-"""A mixture of e-processes, one begun at each stage, so that a target that turns bad late is not protected by its good
-past.
+"""A mixture of e-processes, one begun at each stage, so that a good past does not protect a target that turns bad late.
 
-The evidence of a metric is a weighted mean of processes, one begun at each stage that has a control. Each process is 1
-before it begins and an e-process afterwards, so the mean is an e-process, too (Shin, Ramdas and Rinaldo, arXiv
-2203.03532). From its beginning on every process takes the same factors, so that one sum by tilt stands for all that
-have begun.
+The evidence of a metric is a weighted mean of processes, one begun at each stage that has a control. Each is 1 before
+it begins and an e-process afterwards, so the mean is an e-process, too (Shin, Ramdas and Rinaldo, arXiv 2203.03532).
+From its beginning every process takes the same factors, so one sum by tilt stands for all that have begun.
 """
 
 from __future__ import annotations
@@ -25,8 +23,6 @@ that begins there has less time to make up for a small weight.
 
 @lru_cache(maxsize=256)
 def beginnings(weights: tuple[int, ...], first_share: float) -> tuple[float, ...]:
-    """Returns the weight of the process that begins at each stage, given the stages' weights in percent and the share
-    of the first process."""
     later = [number if weight < 100 else 0 for number, weight in enumerate(weights)]
     whole = sum(later)
     if not whole:
@@ -34,13 +30,17 @@ def beginnings(weights: tuple[int, ...], first_share: float) -> tuple[float, ...
     return (first_share, *((1 - first_share) * number / whole for number in later[1:]))
 
 
+def beginning(weights: tuple[int, ...], first_share: float, *, after: int, until: int | None = None) -> float:
+    """Returns the weight of the processes that begin after a stage, up to the stage `until` or the last one. The first
+    stage's begins before it."""
+    return math.fsum(beginnings(weights, first_share)[max(after, 1) : until])
+
+
 def begun(logs: tuple[float, ...], weight: float) -> tuple[float, ...]:
-    """Returns the sums by tilt after another process of this weight has begun at 1."""
     return tuple(_log_added(log, math.log(weight)) for log in logs) if weight else logs
 
 
 def evidence(logs: Sequence[float], waiting: float) -> float:
-    """Returns ln E, the mean over the tilts; `waiting` is the weight of the processes that have not begun."""
     highest = max(logs)
     if waiting:
         highest = max(highest, math.log(waiting))

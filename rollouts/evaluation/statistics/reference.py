@@ -16,8 +16,8 @@ _MIN_DEVIATION = 0.05  # This share of the mean keeps constant values from makin
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The mean and the standard deviation of the values cut at `cap`, their 99th percentile; `slow_bin` is the bin of
-    their 95th."""
+    """Mean and standard deviation of the values cut at `cap`, their 99th percentile; `slow_bin` is the bin of their
+    95th."""
 
     mean: float
     deviation: float
@@ -26,8 +26,7 @@ class Reference:
 
 
 def reference_from(histogram: Histogram) -> Reference | None:
-    """Returns the reference, or None while there are too few values. It is valid for any histogram without values of
-    the judged minutes."""
+    """Returns None while there are too few values. Valid for any histogram without values of the judged minutes."""
     count = sum(histogram.values())
     if count < MIN_VALUES:
         return None

@@ -1,5 +1,5 @@
-"""The test of the sample ratio: whether the arms get their shares of the traffic. A wrong share means that records are
-lost or misattributed."""
+"""The test of the sample ratio: whether the arms get their shares of the traffic. A wrong share means lost or
+misattributed records."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ class SampleRatio:
         return self.evidence >= ALARM_AT
 
     def advance(self, *, stage: int, weight: int, target: int, baseline: int) -> SampleRatio:
-        """Returns the sums after the units of one minute. Units of an earlier stage are late and few, and are left
-        out."""
         if stage < self.stage or not (target or baseline):
             return self
         if (stage, weight) != (self.stage, self.weight):

@@ -1,5 +1,4 @@
-"""Stratified sums: both arms compared under the same load, over minutes or blocks that are weighted by their
-information."""
+"""Stratified sums: both arms compared under the same load, over minutes or blocks weighted by their information."""
 
 from __future__ import annotations
 
@@ -7,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 from rollouts.evaluation.statistics.grid import Histogram, WeightedHistogram, value_of
+from rollouts.evaluation.statistics.margin import is_spell
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Sums over minutes, each minute weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
+    """Sums over minutes, each weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
 
     `noise` is Σ weight² / n of the arm: times the variance of a value, it is the variance of the arm's sum.
     """
@@ -27,16 +27,17 @@ class Strata:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRates:
-    """The rates of both arms over blocks. Each block is weighted as in `Strata` and by the share of the requests of
-    both arms that went well, so that a time in which both arms fail alike does not hide how they differ otherwise."""
+    """Rates over blocks, weighted as in `Strata` and by the share of both arms' requests that went well: a time in
+    which both arms fail alike must not hide how they differ otherwise."""
 
     weight: float = 0.0
     target: float = 0.0
     baseline: float = 0.0
 
-    def with_events(self, *, events: int, drawn: int, others_events: int, others: int) -> AnsweredRates:
-        """Returns the rates after `events` of `drawn` requests of the target and `others_events` of `others` of the
-        baseline."""
+    def with_events(self, target: tuple[int, int], baseline: tuple[int, int]) -> AnsweredRates:
+        (events, drawn), (others_events, others) = target, baseline
+        if not drawn or not others:
+            return self
         total = drawn + others
         well = 1 - (events + others_events) / total
         return AnsweredRates(
@@ -46,7 +47,6 @@ class AnsweredRates:
         )
 
     def is_above(self, plus: float, times: float) -> bool:
-        """Returns whether the target's rate is higher by at least so much and at least so many times as high."""
         return (
             self.weight > 0
             and self.target - self.baseline >= plus * self.weight
@@ -54,19 +54,36 @@ class AnsweredRates:
         )
 
 
-def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
-    """Returns the strata after `events` of `drawn` requests of the target and `others_events` of `others` of the
-    baseline."""
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The baseline's events and requests, each block's weighted by the share of both arms' requests that went well, as
+    in `AnsweredRates`."""
+
+    events: float = 0.0
+    requests: float = 0.0
+
+    def with_events(self, target: tuple[int, int], baseline: tuple[int, int]) -> Answering:
+        (events, drawn), (others_events, others) = target, baseline
+        if not others:
+            return self
+        well = 1 - (events + others_events) / (drawn + others)
+        return Answering(self.events + well * others_events, self.requests + well * others)
+
+    def is_spell(self, target: tuple[int, int], baseline: tuple[int, int]) -> bool:
+        (events, drawn), (others_events, others) = target, baseline
+        return is_spell(events + others_events, drawn + others, errors=self.events, requests=self.requests)
+
+
+def with_events(strata: Strata, target: tuple[int, int], baseline: tuple[int, int]) -> Strata:
+    (events, drawn), (others_events, others) = target, baseline
     return with_sums(strata, drawn, events, events, others, others_events, others_events)
 
 
 def with_values(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
-    """Returns the strata after these values of both arms."""
     return with_sums(strata, *moments(target), *moments(baseline))
 
 
 def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
-    """Returns the weighted histogram after these values of one arm, weighted as in `Strata`."""
     drawn, others = sum(own.values()), sum(other.values())
     if not drawn or not others:
         return before
@@ -77,7 +94,6 @@ def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) ->
 
 
 def moments(histogram: Histogram, cap: float = math.inf) -> tuple[int, float, float]:
-    """Returns the number, the sum and the sum of squares of values that are cut at `cap`."""
     number, total, squares = 0, 0.0, 0.0
     for bin_number in sorted(histogram):
         count, value = histogram[bin_number], min(value_of(bin_number), cap)
@@ -90,7 +106,6 @@ def moments(histogram: Histogram, cap: float = math.inf) -> tuple[int, float, fl
 def with_sums(
     before: Strata, drawn: int, total: float, squares: float, others: int, others_total: float, others_squares: float
 ) -> Strata:
-    """Returns the strata after the number, the sum and the sum of squares of values of the target and the baseline."""
     if not drawn or not others:
         return before
     own_share, other_share = others / (drawn + others), drawn / (drawn + others)

@@ -1,5 +1,3 @@
-"""`manage.py evaluate_rollouts`: evaluates the running rollouts once, as Celery beat does every minute."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

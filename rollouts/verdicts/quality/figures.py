@@ -1,36 +1,32 @@
-"""The figures of the evaluators in a verdict as plain JSON."""
-
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from rollouts.evaluation.json_form import to_json
 from rollouts.evaluation.policy import PASS_AT
 from rollouts.evaluation.quality import QualityAssessment
 from rollouts.evaluation.quality.rules import QUALITY_FAILS_AT, UNSCORED_FAILS_AT
 from rollouts.evaluation.quality.sentences import Judged, explain_evaluator, failing
-from rollouts.evaluation.quality.state import TaskTotals
 from rollouts.evaluation.terms import Status
 from rollouts.quality.entries import RolloutEvaluator
 from rollouts.quality.shown import evaluator_shown
+from rollouts.shapes import finite, interval
 from rollouts.verdicts.quality.reading import QualityReading, times_shown
-
-CONFIDENCE = 0.95
 
 
 def quality_figures(reading: QualityReading, assessment: QualityAssessment) -> dict[str, Any]:
-    """Returns everything that a verdict has of the scores. `through`, by basis, is enough to reach it again from the
-    stored minutes. Evidence, safety and their thresholds are natural logarithms of e-values."""
+    """`through`, by basis, is enough to repeat the verdict from the stored minutes. Evidence, safety and their
+    thresholds are natural logarithms of e-values."""
     judged = Judged(reading.state, assessment)
     return {
         "status": assessment.status.value,
         "judged": assessment.judged,
         "action": assessment.action.value if assessment.action else None,
-        "evidence": _finite(assessment.evidence),
+        "evidence": finite(assessment.evidence),
         "evidence_threshold": QUALITY_FAILS_AT,
         "unscored": assessment.unscored,
-        "unscored_evidence": _finite(assessment.unscored_evidence),
+        "unscored_evidence": finite(assessment.unscored_evidence),
         "unscored_threshold": UNSCORED_FAILS_AT,
         "required": list(assessment.required),
         "through": times_shown(reading.through),
@@ -50,11 +46,11 @@ def _evaluator(judged: Judged, evaluator: RolloutEvaluator) -> Mapping[str, Any]
         "pairs": status.pairs,
         "complete_pairs": one.complete,
         "missing_share": status.missing_share,
-        "tasks": {"target": _totals(one.target), "baseline": _totals(one.baseline)},
+        "tasks": {"target": to_json(one.target), "baseline": to_json(one.baseline)},
         "target": shown.target,
         "baseline": shown.baseline,
         "difference": shown.difference,
-        "interval": {"low": _difference(shown.low), "high": _difference(shown.high), "confidence": CONFIDENCE},
+        "interval": interval(_difference(shown.low), _difference(shown.high)),
         "evidence": status.evidence,
         "user_evidence": status.user_evidence,
         "safety": status.safety,
@@ -71,19 +67,5 @@ def _status(judged: Judged, title: str) -> Status:
     return Status.PASSING if passes else Status.INCONCLUSIVE
 
 
-def _totals(totals: TaskTotals) -> dict[str, int]:
-    return {
-        "due": totals.due,
-        "missing": totals.missing,
-        "labels_due": totals.labels_due,
-        "labelled": totals.labelled,
-    }
-
-
 def _difference(bound: float | None) -> float | None:
-    """Returns the bound of a difference of two means from 0 to 1."""
     return None if bound is None else min(1.0, max(-1.0, bound))
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

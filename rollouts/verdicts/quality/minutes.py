@@ -1,4 +1,4 @@
-"""The minutes of tasks that `advance_quality` takes. Pure: a minute follows from its tasks and those before it, and not
+"""The minutes of tasks that `advance_quality` takes. Pure: a minute follows from its tasks and those before it, not
 from when somebody looks."""
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ Cell = tuple[int, int]
 def minutes_of(
     basis: Basis, tasks: Iterable[EndedTask], titles: Mapping[UUID, str], buckets: Mapping[UUID, int] | None
 ) -> list[QualityMinute]:
-    """Returns the minutes in the order of their time and stages. `titles` are those of the versions, and `buckets` the
-    users of sticky allocation by request."""
     own = sorted((one for one in tasks if one.version_id in titles), key=_cell)
     return [
         QualityMinute(minute, stage, basis, _by_evaluator(list(found), titles, buckets or {}))
@@ -32,8 +30,6 @@ def minutes_of(
 def with_all_users(
     users: UsersByTitle, minutes: Sequence[QualityMinute], weights: Sequence[int]
 ) -> tuple[UsersByTitle, list[QualityMinute]]:
-    """Returns the users after these minutes, and the minutes with what they say of users. `weights` are those of the
-    stages."""
     found, after = dict(users), []
     for minute in minutes:
         before = weights[minute.stage - 2] if minute.stage > 1 else 0
@@ -45,7 +41,6 @@ def with_all_users(
 
 
 def with_drifted(minutes: Sequence[QualityMinute], drifted: Collection[str]) -> list[QualityMinute]:
-    """Returns the minutes, in the first of which these evaluators are said to have drifted."""
     if not minutes or not drifted:
         return list(minutes)
     return [_drifted(minutes[0], drifted), *minutes[1:]]
@@ -54,8 +49,8 @@ def with_drifted(minutes: Sequence[QualityMinute], drifted: Collection[str]) -> 
 def with_other_shares(
     minutes: Sequence[QualityMinute], tasks: Iterable[EndedTask], shares: Mapping[UUID, tuple[str, float | None]]
 ) -> list[QualityMinute]:
-    """Returns the minutes, where each says which evaluators have tasks of another share of labels than theirs, on which
-    rests what corrects their scores: these are as if they had drifted. `shares` are title and share by version."""
+    """Marks evaluators as drifted whose tasks have another share of labels than theirs, on which the correction of
+    their scores rests. `shares` are title and share by version."""
     others: dict[Cell, set[str]] = {}
     for task in tasks:
         title, share = shares[task.version_id]

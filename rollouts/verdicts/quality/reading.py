@@ -1,14 +1,15 @@
-"""The scores of a rollout: the tasks of the minutes that have ended since the last look go into the state, once each.
+"""The scores of a rollout: tasks of the minutes that ended since the last look go into the state, once each.
 
-They are read and stored by the evaluation of minutes, under its claim. The bases have clocks of their own: labels come
-days after scores.
+The evaluation of minutes reads and stores them, under its claim. The bases have their own clocks: labels come days
+after scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from analytics.evaluators.calibration.calibrate import calibrate
@@ -21,19 +22,18 @@ from analytics.queries.variants.by_record import buckets_of
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, initial_quality, replay_quality
-from rollouts.models import Rollout, RolloutQuality, RolloutQualityMinute, RolloutStage
+from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality, RolloutQualityMinute, RolloutStage
 from rollouts.quality.entries import RolloutEvaluator, evaluators_of
 from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted, with_other_shares
 from rollouts.verdicts.quality.users import Users, UsersByTitle
+
+T = TypeVar("T")
 
 _CALIBRATED_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class QualityReading:
-    """The evaluators of a rollout after a look: the state, and the minutes that led to it from the one before.
-    `through` is the end of the latest minute that was handed over, by basis."""
-
     evaluators: tuple[RolloutEvaluator, ...]
     initial: QualityState
     state: QualityState
@@ -43,32 +43,22 @@ class QualityReading:
     calibrated_at: Mapping[Basis, datetime]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The minutes of one basis, and what was known of the calibrations at `calibrated_at`."""
-
-    minutes: Sequence[QualityMinute]
-    until: datetime
-    users: UsersByTitle
-    calibrated_at: datetime | None
-
-
 def read_quality(
     rollout: Rollout, stages: Mapping[int, RolloutStage], *, began: datetime, now: datetime
 ) -> QualityReading | None:
-    """Returns the evaluators of a rollout that began in the minute `began`; None for a rollout without any. Raises
+    """`began` is the minute in which the rollout began. Returns None without evaluators. Raises
     AnalyticsUnavailableError."""
     evaluators = evaluators_of(rollout)
     if not evaluators:
         return None
     stored = RolloutQuality.objects.get(pk=rollout.pk)
     weights = [stages[number].weight for number in sorted(stages)]
-    initial, state = _states(stored, rollout, evaluators, weights)
+    initial, state = states_of(QualityState, stored, lambda: _initial(rollout, evaluators, weights))
     through, users = _times(stored.through), _users(stored)
     calibrated_at = _times(stored.calibrated_at)
     minutes: list[QualityMinute] = []
     for basis in state.bases:
-        own = [one for one in evaluators if one.statistics.basis is basis]
+        own = [one for one in evaluators if one.basis is basis]
         tasks, until = _ended(rollout, own, basis, stages, through.get(basis, began), now)
         found = minutes_of(basis, tasks, {one.version_id: one.title for one in own}, _buckets(rollout, tasks))
         if basis is Basis.LABELS:
@@ -92,7 +82,6 @@ def read_quality(
 
 
 def quality_before_any(rollout: Rollout) -> QualityReading | None:
-    """Returns the evaluators before the first minute; None for a rollout without any or that has not begun."""
     evaluators = evaluators_of(rollout)
     if not evaluators:
         return None
@@ -102,7 +91,6 @@ def quality_before_any(rollout: Rollout) -> QualityReading | None:
 
 
 def store_quality(rollout: Rollout, reading: QualityReading) -> None:
-    """Stores the state and the minutes, in the transaction of the evaluation whose claim was found to hold."""
     RolloutQualityMinute.objects.bulk_create(
         RolloutQualityMinute(
             rollout=rollout,
@@ -126,13 +114,10 @@ def times_shown(times: Mapping[Basis, datetime]) -> dict[str, str]:
     return {basis.value: times[basis].isoformat() for basis in Basis if basis in times}
 
 
-def _states(
-    stored: RolloutQuality, rollout: Rollout, evaluators: Sequence[RolloutEvaluator], weights: Sequence[int]
-) -> tuple[QualityState, QualityState]:
-    """Returns the state at the start and the latest state."""
+def states_of(kind: type[T], stored: RolloutEvaluation | RolloutQuality, begin: Callable[[], T]) -> tuple[T, T]:
     if stored.initial is not None:
-        return from_json(QualityState, stored.initial), from_json(QualityState, stored.state)
-    initial = _initial(rollout, evaluators, weights)
+        return from_json(kind, stored.initial), from_json(kind, stored.state)
+    initial = begin()
     return initial, initial
 
 
@@ -171,7 +156,6 @@ def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int]
 
 
 def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> set[str]:
-    """Returns the titles of the judges that are not what they were, and decide nothing from now on."""
     judges = [one for one in evaluators if not one.is_rule and not state.of(one.title).drifted]
     return {one.title for one in judges if _is_another(rollout, one)}
 

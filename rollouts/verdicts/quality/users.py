@@ -1,8 +1,8 @@
-"""The users of a rollout with sticky allocation, by evaluator: who counts once in a stage, and how much the scores of
-one user resemble each other.
+"""The users of a rollout with sticky allocation, by evaluator: who counts once in a stage, and how much one user's
+scores resemble each other.
 
-A user is one of the 10,000 buckets that decide the arm, as in the minutes of the metrics: no id of a user is kept, and
-users of one bucket are always in one arm.
+A user is one of the 10,000 buckets that decide the arm, as in the minutes of the metrics: no user id is kept, and users
+of one bucket are always in one arm.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ _PER_PERCENT = 100
 
 @dataclass(frozen=True, slots=True)
 class UserSums:
-    """The scored tasks of a user since the rollout's beginning: their number, and the sums of the scores and of their
-    squares."""
-
     tasks: int = 0
     total: float = 0.0
     squares: float = 0.0
@@ -34,8 +31,8 @@ class UserSums:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The users of one evaluator. `sums` are by arm and bucket. `waiting` are the tasks of users who have fewer than
-    five in a stage, by stage and bucket, and `counted` the buckets of those who had five, by stage."""
+    """`sums` are by arm and bucket. `waiting` are tasks of users with fewer than five in a stage, by stage and bucket;
+    `counted` are the buckets of those who had five, by stage."""
 
     sums: Mapping[str, Mapping[int, UserSums]] = field(default_factory=dict)
     waiting: Mapping[int, Mapping[int, tuple[Task, ...]]] = field(default_factory=dict)
@@ -46,8 +43,8 @@ UsersByTitle = Mapping[str, Users]
 
 
 def with_users(users: Users, tasks: EvaluatorTasks, stage: int, weight_before: int) -> tuple[Users, EvaluatorTasks]:
-    """Returns the users after the tasks of one minute of a stage, and the tasks with what these say of users.
-    `weight_before` is the weight of the stage before: users below it had the target already."""
+    """Returns the users after one minute's tasks, and the tasks with what these say of users. `weight_before` is that
+    of the stage before: users below it had the target already."""
     sums = {arm: dict(users.sums.get(arm, {})) for arm in (TARGET, BASELINE)}
     waiting, counted = dict(users.waiting.get(stage, {})), set(users.counted.get(stage, ()))
     arms: dict[str, ArmTasks] = {}

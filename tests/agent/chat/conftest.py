@@ -1,5 +1,3 @@
-"""Chats over HTTP, with two workers; each test's project has a model of its own that follows its script."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -39,8 +37,6 @@ def service() -> Iterator[GatewayService]:
 
 @pytest.fixture
 def played(scripted: Callable[..., tuple[Gateway, Script]], service: GatewayService) -> Played:
-    """A project whose agent's model follows the steps, without retries, and the requests that this model received."""
-
     def make(*steps: Step, **settings: Any) -> tuple[Gateway, Script]:
         gateway, script = scripted(*steps)
         service.set_routing(gateway.project_id, **{"agent_model": MODEL, "retry_enabled": False, **settings})

@@ -30,8 +30,6 @@ Made = tuple[str, dict[str, Any] | str]
 
 
 def says(text: str | Callable[[Request], str]) -> Step:
-    """A step that streams a text word by word; the text may be made from the request."""
-
     async def step(received: Received, connection: Connection) -> None:
         content = text if isinstance(text, str) else text(json.loads(received.body))
         words = content.split(" ")
@@ -42,8 +40,6 @@ def says(text: str | Callable[[Request], str]) -> Step:
 
 
 def calls(*made: Made, text: str = "", ids: tuple[str, ...] = ()) -> Step:
-    """A step that streams calls of tools, their arguments in pieces, after an optional text."""
-
     async def step(received: Received, connection: Connection) -> None:
         events = [chunk({"content": text})] if text else []
         for index, (name, given) in enumerate(made):
@@ -67,14 +63,11 @@ async def _stream(connection: Connection, events: list[bytes], finish: bytes) ->
 
 @dataclass
 class ChatReply:
-    """The reply of a chat, parsed from its stream."""
-
     events: list[dict[str, Any]] = field(default_factory=list)
     comments: int = 0
 
     @property
     def types(self) -> list[str]:
-        """Returns the types of the events in order; a run of text deltas counts once."""
         found: list[str] = []
         for event in self.events:
             if event["type"] != "text_delta" or found[-1:] != ["text_delta"]:
@@ -101,8 +94,7 @@ class ChatReply:
 
 
 def read_events(raw: bytes, *, ended: bool = True) -> ChatReply:
-    """Parses a stream: every block is a comment or one `data:` line with a known event; `done` or `error` comes once
-    and last."""
+    """Every block is a comment or one `data:` line with a known event; `done` or `error` comes once and last."""
     reply = ChatReply()
     assert not ended or raw.endswith(b"\n\n"), raw[-80:]
     for block in raw.split(b"\n\n")[:-1]:
@@ -138,7 +130,6 @@ def chat(gateway: Gateway, message: str = "What did we spend?", *, port: int | N
 
 
 def agent(gateway: Gateway, method: str, path: str, **options: Any) -> httpx2.Response:
-    """Calls another endpoint of the agent."""
     url = f"{gateway.service.base_url()}/api/agent/{path}"
     return gateway.service.client.request(method, url, headers=headers_of(gateway), **options)
 

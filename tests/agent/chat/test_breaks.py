@@ -1,5 +1,3 @@
-"""Chats that break off: by the client, another chat, a deletion, or a worker that dies or stops."""
-
 from __future__ import annotations
 
 import asyncio
@@ -34,7 +32,6 @@ from tests.waiting import TIMEOUT_SECONDS
 
 @contextmanager
 def open_chat(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator[socket.socket]:
-    """A running chat on a connection of its own."""
     content = json.dumps({"message": "What did we spend?", **body}).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json"]
     lines += [f"content-length: {len(content)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]
@@ -44,7 +41,6 @@ def open_chat(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iter
 
 
 def read_until(connection: socket.socket, text: bytes, received: bytes = b"") -> bytes:
-    """Reads to the end of the event that holds the text."""
     while b"\n\n" not in received.partition(text)[2]:
         piece = connection.recv(65536)
         assert piece, received

@@ -1,5 +1,3 @@
-"""`POST /api/agent/chat`: the events of a chat, the stored messages, and the requests to the model."""
-
 from __future__ import annotations
 
 import asyncio
@@ -14,6 +12,7 @@ from tests.agent.chat.conftest import Played
 from tests.agent.chat.playing import PATH, agent, calls, chat, headers_of, messages, read_events, says
 from tests.fakes.scripted import ROLE, chunk, raw, status, stream
 from tests.fakes.upstream import Connection, Received
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 MANY = 40
@@ -122,16 +121,7 @@ def test_chat__ids_given_twice_or_not_at_all__results_find_their_calls(played: P
     assert [message["tool_call_id"] for message in sent(script.received[1])["messages"][3:]] == starts
 
 
-@pytest.mark.parametrize(
-    ("made", "code"),
-    [
-        (("delete_project", {}), "unknown_tool"),
-        (("get project!", {}), "unknown_tool"),
-        (("get_project", "{broken"), "invalid_json"),
-        (("get_project", "[]"), "invalid_json"),
-        (("get_project", {"project_id": "00000000-0000-4000-8000-000000000001"}), "invalid_value"),
-    ],
-)
+@tabled
 def test_chat__bad_call__is_a_result_and_the_model_goes_on(played: Played, made: tuple[str, Any], code: str) -> None:
     gateway, script = played(calls(made), says("I could not."), says("Still there."))
 

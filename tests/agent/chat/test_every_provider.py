@@ -1,5 +1,3 @@
-"""The agent's loop on every provider that can call tools: a call, its result, an answer, and a next question."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -21,7 +19,6 @@ LOOK = Call("callAAA01", "get_project", {})
 
 
 def looking(provider: str) -> Story:
-    """Returns an answer that calls the tool; some vendors want the reasoning of it back."""
     reasoning = "It is asked whose." if provider in WANTING_REASONING else ""
     return Story(reasoning=reasoning, calls=(LOOK,), finish="tool_calls")
 

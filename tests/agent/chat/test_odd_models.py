@@ -27,14 +27,13 @@ def call_piece(index: Any, call_id: Any, name: Any, arguments: Any, **more: Any)
 
 
 def pieces(*made: PIECE, finish: str | None = "tool_calls") -> Step:
-    """A step that sends each piece of a call in a chunk of its own; without `finish` the stream ends abruptly."""
+    """Sends each piece of a call in its own chunk; without `finish` the stream ends abruptly."""
     events = [chunk({"tool_calls": [piece]}) for piece in made]
     end = [chunk({}, finish), USAGE_CHUNK, DONE] if finish else []
     return stream(ROLE, *events, *end)
 
 
 def assert_can_continue(gateway: Gateway, reply: ChatReply) -> None:
-    """Asserts that the conversation is open again, and that the gateway accepts its messages."""
     again = chat(gateway, "Go on", conversation_id=reply.conversation_id)
     assert again.types == ["text_delta", "done"], again.events
     assert again.text == "Still there."
@@ -210,13 +209,13 @@ def test_guardrails__all_enforced__the_agents_own_words_pass(played: Played) -> 
 
 
 def named(gateway: Gateway, name: str) -> None:
-    """Names the project, which is text that a tool returns and anybody may have chosen."""
+    """The name is text that a tool returns and anybody may have chosen."""
     code = f"from core.models import Project;Project.objects.filter(pk={gateway.project_id!r}).update(name={name!r})"
     gateway.service.manage("shell", "-c", code)
 
 
 def is_enforced(gateway: Gateway) -> bool:
-    """Returns whether the worker has read `ENFORCED`. The question names no model of a provider, so no step is used."""
+    """Returns whether the worker has read `ENFORCED`. The question names no model of a provider, so it uses no step."""
     tool = {"type": "function", "function": {"name": "delete_everything"}}
     refused = gateway.post({"model": "unknown/none", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]})
     return "blocked_tool" in refused.text

@@ -1,5 +1,3 @@
-"""Chats that do not begin: JSON with a status, nothing stored, no request to a model."""
-
 from __future__ import annotations
 
 import json
@@ -15,6 +13,7 @@ import pytest
 from tests.agent.chat.conftest import Played
 from tests.agent.chat.playing import PATH, agent, chat, headers_of, messages, post, read_events, says
 from tests.gateway.service import Gateway
+from tests.tables.cases import tabled
 
 
 def assert_refused(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
@@ -118,20 +117,7 @@ def test_chat__in_pieces_of_unknown_length__is_read_whole(played: Played) -> Non
     assert read_events(response.content).text == "Hello.", response.content
 
 
-@pytest.mark.parametrize(
-    ("changed", "status", "code"),
-    [
-        ({"authorization": None}, 401, "missing_api_key"),
-        ({"authorization": "Bearer svc_unknown"}, 401, "invalid_api_key"),
-        ({"authorization": "Basic x"}, 401, "missing_api_key"),
-        ({"x-project-id": None}, 401, "invalid_project"),
-        ({"x-project-id": "no"}, 401, "invalid_project"),
-        ({"x-project-id": str(uuid.uuid4())}, 401, "invalid_project"),
-        ({"content-type": "text/plain"}, 415, "unsupported_media_type"),
-        ({"accept": "text/html"}, 406, "not_acceptable"),
-        ({"host": "evil.example", "authorization": None}, 400, "host_not_allowed"),
-    ],
-)
+@tabled
 def test_chat__bad_header__is_refused(played: Played, changed: dict[str, str | None], status: int, code: str) -> None:
     gateway, script = played(says("Hello."))
     given = {**headers_of(gateway), "content-type": "application/json", **changed}
@@ -248,7 +234,6 @@ def test_chat__body_never_comes__is_408(played: Played) -> None:
 
 @contextmanager
 def signed_in(gateway: Gateway, name: str, *, is_staff: bool = True) -> Iterator[httpx2.Client]:
-    """Signs a superuser in; without `is_staff` the account has lost the flag since."""
     code = f"from django.contrib.auth.models import User; User.objects.create_superuser({name!r}, password='pw-{name}')"
     gateway.service.manage("shell", "-c", code)
     with httpx2.Client(base_url=gateway.service.base_url(), timeout=60) as client:

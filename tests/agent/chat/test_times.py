@@ -1,5 +1,3 @@
-"""A chat, and each answer of the model in it, ends when its time is over."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

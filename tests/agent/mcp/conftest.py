@@ -1,5 +1,3 @@
-"""Two workers, with the suite's ClickHouse."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""The official MCP client with address, key and project; and hand-made messages that it never sends."""
-
 from __future__ import annotations
 
 import itertools
@@ -25,7 +23,7 @@ ACCEPT = "application/json, text/event-stream"
 async def session(
     gateway: Gateway, *, headers: dict[str, str] | None = None, spread: bool = False
 ) -> AsyncIterator[ClientSession]:
-    """An initialized session; with `spread` its messages go to all workers in turn."""
+    """With `spread` its messages go to all workers in turn."""
     hooks = {"request": [_spreading(itertools.cycle(gateway.service.ports))]} if spread else {}
     async with (
         httpx2.AsyncClient(
@@ -46,7 +44,6 @@ def _spreading(ports: Iterator[int]) -> Any:
 
 
 def content_of(result: CallToolResult) -> Any:
-    """Returns the content of a result, which it has to hold in both of its forms."""
     (block,) = result.content
     assert isinstance(block, TextContent)
     content = json.loads(block.text)
@@ -71,7 +68,6 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 def send(
     gateway: Gateway, content: Any, changed: Mapping[str, str | None] | None = None, *, port: int | None = None
 ) -> httpx2.Response:
-    """Sends one message; a header that is None in `changed` is left out."""
     given: dict[str, str | None] = {**headers_of(gateway), "content-type": "application/json", "accept": ACCEPT}
     headers = {name: value for name, value in {**given, **(changed or {})}.items() if value is not None}
     body = content if isinstance(content, bytes) else json.dumps(content).encode()

@@ -1,5 +1,3 @@
-"""`prompts/list` and `prompts/get`: the project's managed prompts, asked for by the official client."""
-
 from __future__ import annotations
 
 import asyncio
@@ -18,6 +16,7 @@ from tests.agent.chat.playing import headers_of
 from tests.agent.mcp.speaking import PATH, error_code, message, send, session
 from tests.gateway.managed import make_prompt
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import tabled
 
 VARIABLES: list[dict[str, Any]] = [
     {"name": "who", "type": "string", "required": True},
@@ -48,7 +47,6 @@ def refusal(error: MCPError) -> tuple[int, str]:
 
 
 async def all_prompts(gateway: Gateway) -> tuple[list[Prompt], int]:
-    """Returns the prompts of all pages, and the number of pages."""
     found: list[Prompt] = []
     pages, cursor = 0, None
     async with session(gateway, spread=True) as client:
@@ -146,16 +144,7 @@ async def test_get__version_with_messages__is_the_answer_of_the_fetch(gateway: G
     assert result.meta[ANSWER]["messages"][0]["role"] == "system"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "label"),
-    [
-        ("support", "one", None),
-        ("support@staging", "two", "staging"),
-        ("support@2", "two", None),
-        ("support@3", "three", None),
-        ("support@latest", "three", "latest"),
-    ],
-)
+@tabled
 async def test_get__label_or_number_behind_the_name__is_that_version(
     gateway: Gateway, name: str, text: str, label: str | None
 ) -> None:
@@ -185,22 +174,7 @@ async def test_get__while_a_rollout_runs__is_the_arm_of_the_user_of_the_header(g
     assert arms == {"target", "baseline"}
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "code", "named"),
-    [
-        ("unknown", {}, "prompt_config_not_found", "unknown"),
-        ("unknown@1", {}, "prompt_config_not_found", "unknown"),
-        ("support@", {}, "prompt_config_not_found", "support@"),
-        ("support@production", {}, "prompt_label_not_found", "production"),
-        ("support@9", {}, "prompt_version_not_found", ""),
-        ("support@0", {}, "invalid_value", "version"),
-        ("support@9999999999", {}, "invalid_value", "version"),
-        ("x" * 1000, {}, "invalid_value", "name"),
-        ("support", {}, "missing_variable", "who"),
-        ("support", {"who": "Ann", "count": "many"}, "invalid_variable", "count"),
-        ("support", {"who": "Ann", "whom": "Bob"}, "unknown_variable", "whom"),
-    ],
-)
+@tabled
 async def test_get__that_cannot_be_answered__is_an_error_that_says_why(
     gateway: Gateway, name: str, given: dict[str, str], code: str, named: str
 ) -> None:

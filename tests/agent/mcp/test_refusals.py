@@ -1,10 +1,7 @@
-"""Callers without access and malformed messages are refused, before MCP or by it."""
-
 from __future__ import annotations
 
 import asyncio
 import socket
-import uuid
 
 import httpx2
 import pytest
@@ -14,27 +11,12 @@ from tests.agent.chat.playing import headers_of
 from tests.agent.chat.test_refusals import assert_refused, signed_in
 from tests.agent.mcp.speaking import PATH, call, message, send, session
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import tabled
 
 LIST = message("tools/list")
 
 
-@pytest.mark.parametrize(
-    ("changed", "status", "code"),
-    [
-        ({"authorization": None}, 401, "missing_api_key"),
-        ({"authorization": "Bearer svc_unknown"}, 401, "invalid_api_key"),
-        ({"authorization": "Basic x"}, 401, "missing_api_key"),
-        ({"x-project-id": "no"}, 401, "invalid_project"),
-        ({"x-project-id": str(uuid.uuid4())}, 401, "invalid_project"),
-        ({"content-type": "text/plain"}, 415, "unsupported_media_type"),
-        ({"content-type": None}, 415, "unsupported_media_type"),
-        ({"accept": "text/html"}, 406, "not_acceptable"),
-        ({"accept": "text/event-stream"}, 406, "not_acceptable"),
-        ({"host": "evil.example", "origin": "http://evil.example"}, 400, "host_not_allowed"),
-        ({"origin": "https://evil.example"}, 403, "origin_not_allowed"),
-        ({"origin": "null"}, 403, "origin_not_allowed"),
-    ],
-)
+@tabled
 def test_call__bad_header__is_refused(gateway: Gateway, changed: dict[str, str | None], status: int, code: str) -> None:
     response = send(gateway, LIST, changed)
 
@@ -157,17 +139,7 @@ def test_body__no_message__is_an_error_of_the_protocol(gateway: Gateway, content
     assert "\n" not in response.json()["error"]["message"] and "pydantic" not in response.text
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        (message("resources/list"), -32601),
-        (message("drop/everything"), -32601),
-        (message("tools/call"), -32602),
-        (message("tools/call", name=5), -32602),
-        (message("tools/call", name="get_project", arguments=[]), -32602),
-        (message("tools/call", name="get_project", arguments="{}"), -32602),
-    ],
-)
+@tabled
 def test_message__that_cannot_be_served__is_an_error_of_the_protocol(
     gateway: Gateway, sent: dict[str, object], code: int
 ) -> None:

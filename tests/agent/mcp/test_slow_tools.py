@@ -18,7 +18,7 @@ from tests.waiting import TIMEOUT_SECONDS
 
 
 class Silence:
-    """A server that accepts connections and stays silent until `hang_up` is called."""
+    """Accepts connections and stays silent until `hang_up` is called."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -43,7 +43,6 @@ class Silence:
         return len(self._held)
 
     def hang_up(self) -> None:
-        """Closes the open connections and all later ones."""
         self.silent = False
         while self._held:
             self._held.pop().close()
@@ -57,7 +56,7 @@ class Silence:
 
 @contextmanager
 def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
-    """Yields a project of a separate service, because a call whose caller has left still talks to the store."""
+    """Uses a separate service: a call whose caller has left still talks to the store."""
     with closing(Silence()) as silence:
         # The store's time limit is longer than that of all tools, because the test is about their callers.
         store_limit = {"CLICKHOUSE_SILENT_SECONDS": "60"}
@@ -70,13 +69,12 @@ def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
 
 
 def until_called(gateway: Gateway, silence: Silence) -> None:
-    """Waits until the call has reached the store, beside the worker, which asks it for its tables when it starts."""
+    """The worker itself asks the store for its tables when it starts."""
     assert gateway.service.until(lambda: silence.callers > 1, bool)
 
 
 @contextmanager
 def left_alone(gateway: Gateway, silence: Silence) -> Iterator[socket.socket]:
-    """A client whose call has reached the store."""
     body = json.dumps(call("list_sessions")).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json", "accept: application/json"]
     lines += [f"content-length: {len(body)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]

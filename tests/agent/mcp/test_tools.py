@@ -1,5 +1,3 @@
-"""The official client lists and calls the tools, under the scopes of the project."""
-
 from __future__ import annotations
 
 import asyncio
@@ -79,7 +77,6 @@ async def test_client__of_any_era__lists_and_calls(gateway: Gateway, mode: Any) 
 
 
 def arguments(service: GatewayService, gateway: Gateway, spool: Path) -> dict[str, dict[str, Any]]:
-    """Returns arguments for every tool that requires some; they name existing rows."""
     project_id = gateway.project_id
     request = json.dumps({"messages": [{"role": "user", "content": "about refunds"}]}).encode()
     entry = make_entry(request, b"{}", project_id=project_id, session_id=SESSION, user_id=USER)

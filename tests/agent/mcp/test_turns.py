@@ -19,8 +19,6 @@ from tests.waiting import TIMEOUT_SECONDS
 
 
 class Door:
-    """Replaces the tools: calls of `closed` wait until it opens."""
-
     def __init__(self) -> None:
         self.opened = threading.Event()
         self.inside: list[uuid.UUID] = []
@@ -34,7 +32,6 @@ class Door:
         return ToolOutcome("{}", is_error=False)
 
     async def until_inside(self, number: int) -> None:
-        """Waits until more calls have entered than before."""
         for _ in range(number):
             assert await asyncio.to_thread(self._entered.acquire, timeout=TIMEOUT_SECONDS)
 

@@ -1,5 +1,3 @@
-"""Names and ids in an answer become links, within the project and the rights of its reader."""
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ RENDERED = "/admin/agent/panel/rendered/"
 
 @pytest.fixture
 def request_id(clickhouse: None, project: Project, tmp_path: Path) -> str:
-    """The id of a stored request of the user ann in the session s/1."""
     entry = make_entry(project_id=str(project.pk), session_id="s/1", user_id="ann")
     store(tmp_path, entry, make_entry(user_id="stranger", session_id="theirs"))
     return entry.record.request_id

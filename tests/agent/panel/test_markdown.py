@@ -1,15 +1,13 @@
-"""A model's Markdown becomes HTML that can do nothing."""
-
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.panel.markdown import rendered, rendered_texts
+from tests.tables.cases import tabled
 
 _PIECES = [
     "<script>", "</script>", "<img src=x onerror=a()>", "![a](http://e.example/x)", "[a](javascript:b())", "[a](http://e)",
@@ -26,8 +24,6 @@ _ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}, "th": {"class"},
 
 
 class _Elements(HTMLParser):
-    """Parses HTML as a browser does, into pairs of a tag and its attributes."""
-
     def __init__(self, html: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
@@ -57,33 +53,12 @@ def test_rendered__whatever_is_written__has_harmless_elements_only(text: str) ->
             assert (attributes["rel"], attributes["target"]) == ("noopener noreferrer nofollow", "_blank")
 
 
-@pytest.mark.parametrize(
-    ("text", "html"),
-    [
-        ("a **b** _c_ ~~d~~ `e<f`", "<p>a <strong>b</strong> <em>c</em> <s>d</s> <code>e&lt;f</code></p>\n"),
-        ("# a\n\n- b\n- c", "<h1>a</h1>\n<ul>\n<li>b</li>\n<li>c</li>\n</ul>\n"),
-        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>\n'),
-        ("```python\nx < 1\n```", "<pre><code>x &lt; 1\n</code></pre>\n"),
-        ("<b>a</b>", "<p>&lt;b&gt;a&lt;/b&gt;</p>\n"),
-        ("[a](javascript:b) [c](/admin/)", "<p>[a](javascript:b) [c](/admin/)</p>\n"),
-        ("[a](data:text/html,b)", "<p>[a](data:text/html,b)</p>\n"),
-        ("![a](data:image/png;base64,AA==)", "<p>![a](data:image/png;base64,AA==)</p>\n"),
-    ],
-)
+@tabled
 def test_rendered__markdown__is_html(text: str, html: str) -> None:
     assert rendered(text) == html
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("[the docs](https://e.example/?d=1)", "the docs (https://e.example/?d=1)"),
-        ("[https://bank.example](https://e.example/)", "https://bank.example (https://e.example/)"),
-        ("[a **b**](HTTP://e.example/)", "a b (HTTP://e.example/)"),
-        ("<https://e.example/>", "https://e.example/"),
-        ("![a](https://e.example/x.png)", "!a (https://e.example/x.png)"),
-    ],
-)
+@tabled
 def test_rendered__link__shows_where_it_leads(text: str, shown: str) -> None:
     assert re.sub("<[^>]+>", "", rendered(text)).strip() == shown
 
@@ -101,18 +76,7 @@ def linked(text: str) -> str:
     return rendered_texts([text], lambda names: {name: _LINKS[name] for name in names if name in _LINKS})[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "html"),
-    [
-        (f"See {_REQUEST}.", f'See <a href="/admin/requests/1/">{_REQUEST}</a>.'),
-        ("User `ann` asked.", 'User <a href="/admin/requests/?user_id=ann"><code>ann</code></a> asked.'),
-        ("ann asked", "ann asked"),
-        ("`ben`", "<code>ben</code>"),
-        ("`a b`", '<a href="/admin/b/?a=1&amp;b=2"><code>a b</code></a>'),
-        ("[`ann`](/admin/x)", '[<a href="/admin/requests/?user_id=ann"><code>ann</code></a>](/admin/x)'),
-        ("<a href=/admin/x>", "&lt;a href=/admin/x&gt;"),
-    ],
-)
+@tabled
 def test_rendered_texts__what_they_name__leads_to_its_page(text: str, html: str) -> None:
     assert re.sub(' rel="[^"]+"', "", linked(text)) == f"<p>{html}</p>\n"
 

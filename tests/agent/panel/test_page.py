@@ -1,5 +1,3 @@
-"""The data of the panel's page, and the rendering endpoint that it calls."""
-
 from __future__ import annotations
 
 import json
@@ -17,6 +15,7 @@ from core.models import Project
 from core.roles import Role
 from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
+from tests.tables.cases import tabled
 
 PAGE, RENDERED = "/admin/agent/panel/", "/admin/agent/panel/rendered/"
 
@@ -99,15 +98,7 @@ def test_origin__list__has_its_query(client: Client) -> None:
     assert found["data"]["query"] == {"project__id__exact": "5", "q": "a b", "p": "9" * 200}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "", "/", PAGE, "https://evil.example/admin/prompts/promptconfig/",
-        "//evil.example/admin/prompts/promptconfig/", "/api/agent/conversations", "/admin/nothing/",
-        "javascript:alert(1)", "http://[", "/admin/prompts/promptconfig/\0",
-        "/admin/prompts/promptconfig/?" + "a" * 600, "\ufffd",
-    ],
-)  # fmt: skip
+@tabled
 def test_origin__anything_else__is_left_out(client: Client, path: str) -> None:
     assert origin(client, path) is None
 

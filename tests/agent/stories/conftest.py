@@ -1,5 +1,3 @@
-"""A whole service, and a project whose agent's model follows a script and reads the results of its tools."""
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ PRICED = "sandbox/echo"
 
 
 def results_of(request: Request) -> list[dict[str, Any]]:
-    """Returns the results of the latest round of tools, without their fences."""
     contents = []
     for message in reversed(request["messages"]):
         if message["role"] != "tool":
@@ -34,7 +31,7 @@ def results_of(request: Request) -> list[dict[str, Any]]:
 
 
 def looks_up(make: Callable[[list[dict[str, Any]]], list[Made]]) -> Step:
-    """A step that calls tools, whose arguments are made from the results of the round before."""
+    """Calls tools with arguments made from the results of the round before."""
 
     async def step(received: Any, connection: Any) -> None:
         await calls(*make(results_of(json.loads(received.body))))(received, connection)
@@ -43,15 +40,11 @@ def looks_up(make: Callable[[list[dict[str, Any]]], list[Made]]) -> Step:
 
 
 def answers(make: Callable[[list[dict[str, Any]]], str]) -> Step:
-    """A step that answers with a text made from the results of the round before."""
-
     return says(lambda request: make(results_of(request)))
 
 
 @dataclass
 class Project:
-    """A project; `answered` counts its clients' requests that sandbox/echo answered."""
-
     team: Team
     upstream: ScriptedServer
     answered: int = 0
@@ -61,7 +54,6 @@ class Project:
         return {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
 
     def play(self, *steps: Step) -> None:
-        """Sets the script of the agent's model."""
         self.upstream.play("agent", *steps)
 
     def ask(self, message: str, **fields: Any) -> ChatReply:
@@ -83,13 +75,10 @@ class Project:
         return self.call("GET", path, **query)
 
     def complete(self, text: str, *, model: str = PRICED, session: str = "", status: int = 200) -> None:
-        """Sends a client's request through the gateway."""
         answer = self._send(text, {"x-svc-session-id": session} if session else {}, model=model)
         assert answer.status_code == status, answer.text
 
     def arm(self, text: str, prompt: str) -> str | None:
-        """Returns the rollout's arm of a request; None while its worker does not know the prompt and its
-        rollout."""
         answer = self._send(text, {}, model="auto", prompt_config=prompt)
         assert answer.status_code in (200, 404), answer.text
         return answer.headers.get("x-svc-variant") or None

@@ -1,5 +1,3 @@
-"""One call of every tool that finds something in a world."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +6,7 @@ from tests.agent.tools.world import World
 
 
 def calls(world: World) -> dict[str, dict[str, Any]]:
-    """Maps tools to arguments. A tool that is missing here fails every test that calls it."""
+    """A tool that is missing here fails every test that calls it."""
     session, config, rollout = world.session_id, world.config.name, str(world.rollout.pk)
     of_session, of_config, of_rollout = {"session_id": session}, {"config": config}, {"rollout_id": rollout}
     return {

@@ -1,5 +1,3 @@
-"""docs/agent-tools.md describes every tool as it is in the registry."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -14,7 +12,6 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "agent-tools.md"
 
 
 def row(tool: Tool) -> str:
-    """Returns the tool's row in the table, with required arguments in bold."""
     required = tool.schema["required"]
     names = [f"**`{name}`**" if name in required else f"`{name}`" for name in tool.schema["properties"]]
     return f"| `{tool.name}` | `{tool.scope}` | {', '.join(names) or 'none'} | {tool.description} |"

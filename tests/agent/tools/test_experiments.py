@@ -1,5 +1,3 @@
-"""What the tools about experiments leave out: texts that a reader may not see, and what a model has no room for."""
-
 from __future__ import annotations
 
 import json
@@ -74,7 +72,6 @@ _TITLES = [f"a judge with a long name {number}@12" for number in range(10)]
 
 
 def _report(world: World, labels: str) -> list[dict[str, Any]]:
-    """Returns what is told of these targets, after each of ten evaluators has found something about them."""
     experiment = Experiment.objects.get(pk=world.experiment_id)
     report: dict[str, Any] = experiment.report or {}
     (target,) = report["targets"]

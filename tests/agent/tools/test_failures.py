@@ -1,5 +1,3 @@
-"""A store that is unreachable is reported to the model, tools without it still answer, and no tool writes."""
-
 from __future__ import annotations
 
 import json
@@ -38,7 +36,6 @@ _WITHOUT_LOG = {
 
 @pytest.fixture
 def away(world: World, settings: Settings) -> World:
-    """Points ClickHouse's address at a port where nothing answers."""
     client.close()
     settings.CLICKHOUSE_URL = "clickhouse://127.0.0.1:1/default"
     return world

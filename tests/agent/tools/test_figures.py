@@ -1,5 +1,3 @@
-"""Every tool gives the figures of the management API."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -93,7 +93,7 @@ def world(kept_world: World, db: None) -> World:
 
 @pytest.fixture
 def errors(world: World) -> Iterator[list[str]]:
-    """Returns the codes of refusals, none of which may be internal_error."""
+    """Yields the codes of refusals, none of which may be internal_error."""
     codes: list[str] = []
     yield codes
     assert not {"internal_error", "analytics_query"} & set(codes)
@@ -152,8 +152,8 @@ def test_every_tool__scope_not_granted__refused_whatever_the_arguments(world: Wo
 
 
 def _values(every: dict[str, list[Any]]) -> Iterator[tuple[Tool, str, Sequence[Any]]]:
-    """Yields each argument of each tool with its values. Many tools take the same argument: by day the first of them
-    gets all values, and each other one gets every fifth, another fifth in turn."""
+    """Many tools take the same argument: by day its first tool gets all values, each other one every fifth, another
+    fifth in turn."""
     seen: Counter[str] = Counter()
     for tool in registry.ALL:
         for name, field in tool.schema["properties"].items():

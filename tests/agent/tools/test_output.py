@@ -1,5 +1,3 @@
-"""The results of tools are bounded whatever is stored."""
-
 from __future__ import annotations
 
 import json
@@ -88,7 +86,6 @@ def test_render__what_old_rows_hold__still_text() -> None:
 
 @pytest.fixture
 def huge(world: World, spool: Path) -> World:
-    """A project with rows of maximum size."""
     message = {"role": "user", "content": 'ünd so weiter "\\ ' * 2_000}
     body = json.dumps({"messages": [message] * 10}).encode()
     verdicts = json.dumps([{"rule": "umber " * 3_000}] * 30)

@@ -1,5 +1,3 @@
-"""No argument of any tool reaches another project."""
-
 from __future__ import annotations
 
 import json
@@ -40,7 +38,6 @@ def world(kept_world: World, db: None) -> World:
 
 @pytest.fixture
 def stranger(kept_stranger: World, db: None) -> World:
-    """Another project with the same kinds of rows."""
     return kept_stranger
 
 
@@ -99,7 +96,6 @@ def _attempts(tool: Tool, stranger: World) -> Iterator[dict[str, Any]]:
 
 
 def _names_in(content: str, arguments: dict[str, Any], stranger: World) -> set[str]:
-    """Returns the stranger's names in the content, besides those in the call itself."""
     for argument in sorted(map(str, arguments.values()), key=len, reverse=True):
         if len(argument) > len("%%"):
             content = content.replace(argument, "")

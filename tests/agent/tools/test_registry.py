@@ -1,5 +1,3 @@
-"""The registry of tools: the tools that are offered, the calls that are refused, and the texts of the refusals."""
-
 from __future__ import annotations
 
 import json
@@ -17,6 +15,7 @@ from agent.tools.scopes import Granted
 from core.roles import PROJECT_RIGHTS, Right
 from gateway.project_settings.settings import AGENT_SCOPES
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 _SCOPE = "llm:read"
 
@@ -67,21 +66,7 @@ def test_call__arguments_as_text_or_mapping__the_result_as_json(tools: None) -> 
         assert (json.loads(outcome.content), outcome.is_error) == ({"name": "ab", "limit": 20}, False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"name": "longer"}, "name"),
-        ({"name": 5}, "name"),
-        ({"name": "a\x00"}, "name"),
-        ({"name": "\ud800"}, "name"),
-        ({}, "name"),
-        ({"name": "a", "limit": 0}, "limit"),
-        ({"name": "a", "limit": 2**63}, "limit"),
-        ({"name": "a", "limit": True}, "limit"),
-        ({"name": "a", "project_id": str(uuid4())}, "project_id"),
-        ({"name": "a", "bad\ud800": 1}, "bad\\ud800"),
-    ],
-)
+@tabled
 def test_call__bad_argument__error_names_it(tools: None, arguments: dict[str, Any], field: str) -> None:
     error = _error("echo", arguments)
 

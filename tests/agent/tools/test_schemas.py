@@ -1,5 +1,3 @@
-"""The schemas and descriptions of tools that a model receives."""
-
 from __future__ import annotations
 
 import re
@@ -19,7 +17,7 @@ from agent.tools.llm.rollouts import ListRollouts
 from agent.tools.llm.scores import ListScores, ScoreMetrics
 from agent.tools.schema import choices_of
 from analytics.models import ScoreType
-from analytics.queries.scores import GROUPINGS
+from analytics.queries.groupings import GROUPINGS
 from analytics.request_log.record import Outcome
 from gateway.project_settings.settings import AGENT_SCOPES
 from gateway.tables.experiment import ExperimentState, ExperimentVerdict
@@ -92,7 +90,6 @@ def test_choices__of_an_argument__all_that_there_are(
 
 
 def _fields(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the fields of an object, and those of the objects in its arrays."""
     assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     for name, field in schema["properties"].items():
         yield name, field

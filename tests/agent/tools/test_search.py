@@ -1,5 +1,3 @@
-"""The search of the agent's tool finds what people asked, and not the agent's own requests about it."""
-
 from __future__ import annotations
 
 from pathlib import Path

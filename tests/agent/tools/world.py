@@ -24,9 +24,9 @@ from analytics.scores.services import record_feedback
 from analytics.scores.sync.run import copy_due
 from core.models import Project
 from core.roles import PROJECT_RIGHTS
-from core.teams.services import create_team
+from core.teams.services import TEAMS
 from gateway.experiments.services import end_experiment
-from gateway.model_groups.services import create_group
+from gateway.model_groups.services import MODEL_GROUPS
 from gateway.models import ExperimentScore
 from gateway.project_settings.settings import AGENT_SCOPES
 from gateway.tables.experiment import ExperimentState
@@ -55,8 +55,6 @@ PER_SESSION = 4
 
 @dataclass(frozen=True)
 class World:
-    """The project with its rows; `secret` is a provider's key, which no tool may show."""
-
     marker: str
     project: Project
     now: datetime
@@ -106,20 +104,18 @@ class World:
         return registry.call(self.context, name, arguments)
 
     def ask(self, name: str, **arguments: Any) -> Any:
-        """Returns the result of a call, which has to succeed."""
         outcome = self.call(name, json.dumps(arguments))
         assert not outcome.is_error, outcome.content
         return json.loads(outcome.content)
 
     def get(self, path: str, **query: Any) -> Any:
-        """Returns the management API's answer to the same question."""
         answer = self.api.get(path, query)
         assert answer.status_code == 200, answer.content
         return answer.json()
 
     @property
     def names(self) -> list[str]:
-        """Returns all names by which arguments can refer to this project: ids, and names that people chose."""
+        """Returns all ids and chosen names by which arguments can refer to this project."""
         ids = [*self.version_ids, *self.request_ids, self.evaluator_id, self.dataset_id, self.experiment_id]
         ids.append(self.evaluation_id)
         found = [self.project.pk, self.config.pk, self.rollout.pk, *ids]
@@ -174,14 +170,9 @@ def _configure(project: Project, marker: str, secret: str) -> None:
     store_extra(row, {"access_key_id": secret})
     row.options, row.base_url = {"api_version": f"{marker}-version"}, f"https://{marker}.example/v1?key={secret}"
     row.save()
-    create_team(project.pk, {"name": f"{marker}-team", "monthly_budget_usd": Decimal(10)})
-    create_group(
-        project_id=project.pk,
-        name=f"{marker}-fast",
-        strategy="ordered",
-        members=[{"model": f"{marker}-model", "weight": 1}],
-        actor="test",
-    )
+    TEAMS.create(project.pk, {"name": f"{marker}-team", "monthly_budget_usd": Decimal(10)})
+    members = [{"model": f"{marker}-model", "weight": 1}]
+    MODEL_GROUPS.create(project.pk, {"name": f"{marker}-fast", "strategy": "ordered", "members": members})
     costs = {"input_cost_per_1m": Decimal(1), "output_cost_per_1m": Decimal("2.5")}
     set_price(project_id=project.pk, provider="openai", model=f"{marker}-model", costs=costs, actor="test")
 
@@ -239,7 +230,6 @@ def _judge(project: Project, marker: str, request_ids: list[str]) -> None:
 
 
 def _try(project: Project, marker: str, dataset: Dataset) -> None:
-    """Makes an experiment that has ended, whose target loses its second item."""
     answer = {"answer": {"role": "assistant", "content": f"{marker} answers"}}
     rows = [pair(1.0, 1.0, answer=answer), pair(0.0, 1.0, answer=answer, tags=[f"{marker}-tag"])]
     values = {"dataset_id": dataset.pk, "dataset_name": dataset.name, "dataset_version": dataset.version}

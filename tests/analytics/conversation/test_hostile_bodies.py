@@ -13,6 +13,7 @@ from analytics.conversation.requests import read_request
 from analytics.conversation.responses import read_response
 from analytics.conversation.turns import Turn, inline_images
 from tests.night import examples
+from tests.tables.cases import tabled
 
 _TEXTS = st.text(max_size=8)
 _NAMES = st.sampled_from([
@@ -67,14 +68,7 @@ def test_part__of_unknown_type__kept_as_json(part: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5_000, 100_000])
-@pytest.mark.parametrize(
-    ("opening", "closing"),
-    [
-        ('{"messages":[{"content":', "}]}"),
-        ('{"messages":[{"role":"user","content":[', "]}]}"),
-        ('{"messages":[{"reasoning":[', "]}]}"),
-    ],
-)
+@tabled
 def test_bodies__nested_deeply__one_turn_or_raw(opening: str, closing: str, depth: int) -> None:
     step = '{"type":"tool_result","content":['
     body = opening + step * depth + "]}" * depth + closing

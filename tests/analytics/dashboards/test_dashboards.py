@@ -15,9 +15,10 @@ from analytics.models import Chart
 from core.models import Project
 from core.roles import Role
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_key, make_project, make_staff
+from tests.factories.core import make_key, make_staff
 from tests.factories.prompts import make_config
 from tests.rights.conftest import signed_in
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -89,15 +90,6 @@ def test_dashboard__shared__seen_by_all_and_changed_by_owner_and_editors(
     editor.ask("GET", f"{PATH}/{shared}", expected=404)
 
 
-def test_dashboard__of_another_project__is_not_there(ann: Member) -> None:
-    other = make_project()
-    foreign = Member(Role.ADMINISTRATOR, other, "foreign")
-    shared = foreign.make(is_shared=True)
-
-    ann.ask("GET", f"{PATH}/{shared}", expected=404)
-    assert ann.names() == []
-
-
 def test_dashboard__of_a_name_that_the_owner_has__is_a_conflict(ann: Member, bob: Member) -> None:
     ann.make("team", is_shared=True)
     other = ann.make("other")
@@ -138,23 +130,7 @@ def test_charts__moved_and_removed__stand_without_gaps(ann: Member) -> None:
     ann.ask("PATCH", f"{PATH}/{board}/charts/{uuid4()}", {"position": 0}, 404)
 
 
-@pytest.mark.parametrize(
-    ("chart", "field"),
-    [
-        ({"figures": []}, "figures"),
-        ({"figures": ["error_count"] * 2}, "figures"),
-        ({"figures": ["guesses"]}, "figures"),
-        ({"figures": ["error_count", "error_rate"]}, "figures"),
-        ({"kind": "table", "figures": ["error_count", "mean_score"]}, "figures"),
-        ({"figures": ["error_count", "request_count"], "group_by": "model"}, "figures"),
-        ({"kind": "ranking"}, "group_by"),
-        ({"kind": "number", "group_by": "model"}, "group_by"),
-        ({"group_by": "weather"}, "group_by"),
-        ({"group_by": "metadata"}, "tag"),
-        ({"filters": {"weather": "rain"}}, "filters.weather"),
-        ({"filters": {"min_latency_ms": "slow"}}, "filters.min_latency_ms"),
-    ],
-)
+@tabled
 def test_chart__that_cannot_be_shown__is_refused_by_name(ann: Member, chart: dict[str, Any], field: str) -> None:
     board = ann.make()
 

@@ -19,6 +19,7 @@ from tests.analytics.datasets.test_datasets_api import path_of, texts_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.datasets import make_dataset
 from tests.factories.reviews import make_queue
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 CONFIG = UUID("11111111-1111-4111-8111-111111111111")
@@ -122,17 +123,7 @@ def test_filter__texts_are_not_stored__is_said(api: APIClient, project: Project,
     assert "log_content" in answers[0].json()["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"filter": {"user": "ann"}}, "filter.user"),
-        ({"filter": {"min_latency_ms": "fast"}}, "min_latency_ms"),
-        ({"filter": {"operation": "embeddings"}}, "operation"),
-        ({"filter": {"user_id": "nobody"}}, "filter"),
-        ({"request_ids": [str(uuid4())], "filter": {}}, "request_ids"),
-        ({"request_ids": [str(uuid4())]}, "request_ids"),
-    ],
-)
+@tabled
 def test_requests__bad_body__400_naming_the_field(
     api: APIClient, project: Project, body: dict[str, Any], field: str
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -35,6 +35,7 @@ from tests.analytics.deletion.deleting import (
 )
 from tests.factories.analytics import store
 from tests.factories.core import client_of, make_project
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -257,19 +258,7 @@ def test_session__known_by_feedback_only__can_be_deleted(api: APIClient, project
     assert api.delete("/api/llm/sessions/quiet").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/api/llm/sessions/" + "x" * 1025, 400),
-        ("/api/llm/sessions/a%00b", 400),
-        ("/api/llm/sessions/%25", 404),
-        ("/api/llm/sessions/nobody' OR 1=1 --", 404),
-        ("/api/llm/requests/" + str(uuid4()), 404),
-        ("/api/llm/requests/not-an-id", 404),
-        ("/api/llm/requests/ffffffff-ffff-7fff-bfff-ffffffffffff", 404),
-        ("/api/llm/requests/00000000-0000-7000-8000-000000000000", 404),
-    ],
-)
+@tabled
 def test_ids__of_nothing__are_refused_and_delete_nothing(
     api: APIClient, stored: list[SpoolEntry], path: str, status: int
 ) -> None:

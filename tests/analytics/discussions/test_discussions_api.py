@@ -20,6 +20,7 @@ from gateway.retention import expire_judgements
 from gateway.selectors import project_settings
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 COMMENTS, ASSIGNMENTS = "/api/llm/comments", "/api/llm/assignments"
@@ -69,14 +70,7 @@ def test_comments__of_a_request_and_a_session__are_listed_apart_and_name_members
     assert texts(ann, created_by="user:ben") == []
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"text": "x"}, "request_id"),
-        ({"text": "x", "request_id": str(uuid4()), "session_id": "s"}, "session_id"),
-        ({"text": "  ", "session_id": "chat/1"}, "text"),
-    ],
-)
+@tabled
 def test_comment__body_that_is_wrong__names_the_field(api: APIClient, body: dict[str, Any], field: str) -> None:
     answer = api.post(COMMENTS, body, format="json")
 
@@ -124,14 +118,6 @@ def test_comment__reader__reads_and_does_not_write__without_content_reads_no_tex
     assert blind.get(COMMENTS, {"mentions": "ann"}).json()["results"] == []
     assert comment(reader, request_id=request_id).status_code == 403
     assert reader.post(ASSIGNMENTS, {"request_id": request_id, "assignee": "reader"}).status_code == 403
-
-
-def test_comments__of_another_project__are_not_there(project: Project, request_id: str) -> None:
-    comment(person_of(project, "ann"), request_id=request_id)
-    other = person_of(make_project(), "boss", Role.ADMINISTRATOR)
-
-    assert texts(other, request_id=request_id) == []
-    assert comment(other, request_id=request_id).status_code == 404
 
 
 def test_assignment__given_done_and_given_again__is_one_row(project: Project, request_id: str) -> None:

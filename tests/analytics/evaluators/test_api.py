@@ -93,12 +93,3 @@ def test_create__bad_input__is_named(
 
     assert error["code"] == code and error["message"].startswith(named)
     assert len(editor.ask("GET")["results"]) == 1
-
-
-def test_evaluator__reader__sees_and_changes_nothing(editor: Member, project: Project) -> None:
-    made = editor.ask("POST", PATH, GREETS, 201)
-    reader = Member(Role.READER_WITHOUT_CONTENT, project)
-
-    assert reader.ask("GET")["results"][0]["id"] == made["id"]
-    for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{made['id']}"), ("POST", f"{PATH}/{made['id']}/versions")):
-        reader.ask(method, path, GREETS, 403)

@@ -34,6 +34,7 @@ from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
 from tests.factories.reviews import make_queue, queue_body
 from tests.factories.scores import make_score
+from tests.tables.cases import tabled
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 PROMPT = UUID(int=7)
@@ -129,18 +130,7 @@ def test_standing__calibrated__shows_at_least_the_lower_limit_of_a_difference_un
     assert standing_of(facts(confusion=Confusion(0, 0, 0, 0)), NOW).margin_scale is None
 
 
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [
-        ("gpt-4o-2024-08-06", "openai"),
-        ("azure_openai/gpt-4.1-mini", "openai"),
-        ("claude-sonnet-4-5", "anthropic"),
-        ("us.anthropic.claude-sonnet-4-5-v1:0", "anthropic"),
-        ("mistral-large-2411", "mistralai"),
-        ("our-own", ""),
-        ("", ""),
-    ],
-)
+@tabled
 def test_family__of_a_model__is_who_made_it(model: str, family: str) -> None:
     assert family_of(model) == family
 

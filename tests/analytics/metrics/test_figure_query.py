@@ -20,6 +20,7 @@ from core.models import Project
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, PROMPTS, Api, KeptRecords
 from tests.factories.scores import make_score
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_records")]
 
@@ -112,29 +113,7 @@ def test_series__without_requests__has_every_interval(api: Api) -> None:
     assert found.series[0].values == [None] * 6
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ("requests", "query"),
-        ({"figure": "requests_of_old"}, "figure"),
-        ({"figure": 3}, "figure"),
-        ({}, "figure"),
-        ({"figure": "request_count", "group_by": "session"}, "group_by"),
-        ({"figure": "mean_score", "group_by": "api_key"}, "group_by"),
-        ({"figure": "request_count", "group_by": "metadata"}, "tag"),
-        ({"figure": "request_count", "tag": "team"}, "tag"),
-        ({"figure": "request_count", "group_by": "metadata", "tag": "x" * 65}, "tag"),
-        ({"figure": "request_count", "filters": ["model"]}, "filters"),
-        ({"figure": "request_count", "filters": {"modell": "a"}}, "filters.modell"),
-        ({"figure": "request_count", "filters": {"start_date": "2026-11-01"}}, "filters.start_date"),
-        ({"figure": "request_count", "filters": {"prompt_config_id": "none"}}, "filters.prompt_config_id"),
-        ({"figure": "request_count", "filters": {"api_key_id": True}}, "filters.api_key_id"),
-        ({"figure": "request_count", "filters": {"min_latency_ms": ["1", "2"]}}, "filters.min_latency_ms"),
-        ({"figure": "mean_score", "filters": {"score_name": ["tone", "length"]}}, "filters.score_name"),
-        ({"figure": "mean_score", "filters": {"api_key_id": 3}}, "filters.api_key_id"),
-        ({"figure": "request_count", "order": "desc"}, "order"),
-    ],
-)
+@tabled
 def test_figure_query__what_there_is_not__is_refused_by_name(given: Any, field: str) -> None:
     with pytest.raises(ValidationError) as refused:
         FigureQuery.from_json(given)

@@ -13,7 +13,9 @@ import pytest
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import metrics
 from analytics.queries import users
+from analytics.queries.summed import Scope
 from analytics.request_log.record import RequestRecord
+from core.wire.shown import shown
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, OPERATIONS, Api, KeptRecords
 from tests.analytics.metrics.reference import latencies
@@ -91,12 +93,13 @@ def test_totals_compared__any_two_ranges__equal_the_totals_of_each(api: Api, rec
 
         found = metrics.totals_compared(UUID(api[1]), *periods)
 
-        for period, shown in zip(periods, found, strict=True):
+        for period, totals in zip(periods, found, strict=True):
             expected = metrics.totals(UUID(api[1]), period)
-            assert without_percentiles(shown) == without_percentiles(expected), period
+            entry = {"start_date": period.start, "end_date": period.end, **shown(totals)}
+            assert without_percentiles(entry) == without_percentiles(expected), period
             chosen = reference.between(records, period.start, period.end)
-            check_percentiles(shown, "latency", latencies(chosen))
-            check_percentiles(shown, "ttft", [record.ttft_ms for record in chosen if record.ttft_ms])
+            check_percentiles(entry, "latency", latencies(chosen))
+            check_percentiles(entry, "ttft", [record.ttft_ms for record in chosen if record.ttft_ms])
 
 
 @pytest.mark.parametrize("near", [0, users._NEAR_THE_TOP])
@@ -107,10 +110,10 @@ def test_top_users__any_range__equal_plain_computation(
     for start, end in ranges(records, 10):
         expected, _ = reference.users(reference.between(records, start, end))
 
-        found = users.top_users(UUID(api[1]), start, end, limit=3)
+        found = users.top_users(Scope(UUID(api[1]), start, end), limit=3)
 
-        assert [(row.user_id, row.requests, row.errors, float(row.cost_usd)) for row in found] == [
-            (row["user_id"], row["request_count"], row["error_count"], row["total_cost_usd"]) for row in expected[:3]
+        assert [(row.user_id, row.request_count, row.error_rate, float(row.total_cost_usd)) for row in found] == [
+            (row["user_id"], row["request_count"], row["error_rate"], row["total_cost_usd"]) for row in expected[:3]
         ], (start, end)
 
 

@@ -13,7 +13,7 @@ from analytics.clickhouse import client as store_client
 from analytics.errors import AnalyticsLimitError
 from tests.analytics.metrics.conftest import NOW, Api
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 LISTS = (
     "users", "models", "operations", "prompts", "cost/daily", "cost/by-model", "usage", "errors", "guardrails",
@@ -35,17 +35,7 @@ def test_lists__no_range__last_thirty_days_and_named_in_the_answer(get: Callable
     assert {"count", "next", "previous", "results"} <= found.keys()
 
 
-@pytest.mark.parametrize(
-    ("query", "start", "end"),
-    [
-        ({"end_date": "2026-11-20"}, "2026-10-22T00:00:00Z", "2026-11-20T23:59:59.999999Z"),
-        ({"end_date": "2026-11-20T12:00:00"}, "2026-10-21T12:00:00Z", "2026-11-20T12:00:00Z"),
-        ({"start_date": "2026-01-01", "end_date": "2026-03-01"}, "2026-01-01T00:00:00Z", "2026-03-01T23:59:59.999999Z"),
-        ({"start_date": "2199-12-31"}, "2199-12-31T00:00:00Z", "2199-12-31T23:59:59.999999Z"),
-        ({"end_date": "1970-01-02"}, "1970-01-01T00:00:00Z", "1970-01-02T23:59:59.999999Z"),
-        ({"start_date": "1970-01-01", "end_date": "2199-12-31"}, "1970-01-01T00:00:00Z", "2199-12-31T23:59:59.999999Z"),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("path", LISTS)
 def test_lists__some_range__is_the_one_answered(
     get: Callable[..., Any], path: str, query: dict[str, str], start: str, end: str
@@ -68,16 +58,6 @@ def test_usage__no_interval__one_that_suits_the_range(get: Callable[..., Any], h
     found = get("usage", start_date=NOW - timedelta(hours=hours), end_date=NOW)
 
     assert found["interval"] == interval
-
-
-def test_metrics__requests_of_another_project__not_seen(get: Callable[..., Any], spool: Path) -> None:
-    project = str(make_project().pk)
-    store(spool, *(make_entry(project_id=project, outcome=outcome, user_id="u") for outcome in ("success", "error")))
-
-    assert get("users")["without_user_id"] is None
-    assert all(get(path)["count"] == 0 for path in ("users", "models", "cost/by-model", "errors"))
-    assert all(entry["request_count"] == 0 for path in ("cost/daily", "usage") for entry in get(path)["results"])
-    assert get("overview")["total_requests"] == get("overview")["total_sessions"] == get("overview")["total_users"] == 0
 
 
 def test_lists__page_by_page__all_entries_once(get: Callable[..., Any], records: Any) -> None:

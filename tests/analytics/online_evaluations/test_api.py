@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from rest_framework.test import APIClient
@@ -12,6 +11,7 @@ from analytics.models import EvaluationTask, OnlineEvaluation
 from core.models import Project
 from tests.factories.core import client_of, make_project
 from tests.factories.evaluators import make_evaluator
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -26,16 +26,6 @@ CRITERIA = [
         ],
     }
 ]
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 def body(project: Project, **fields: Any) -> dict[str, Any]:
@@ -68,27 +58,7 @@ def test_create__minimal__is_active_and_has_nothing_due(api: APIClient, project:
     assert (listed["count"], [one["id"] for one in listed["results"]]) == (1, [found["id"]])
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"rate": 1.1}, "rate"),
-        ({"rate": "often"}, "rate"),
-        ({"filter": {"min_latency_ms": "5"}}, "filter"),
-        ({"filter": {"outcome": "success"}}, "filter"),
-        ({"filter": {"start_date": "2026-01-01"}}, "filter"),
-        ({"filter": {"prompt_version": "two"}}, "filter"),
-        ({"filter": {"variant": "target"}, "matched": True}, "filter"),
-        ({"filter": {"source": "batch"}}, "filter.source"),
-        ({"filter": {"source": ["judge", "shadow"]}}, "filter.source"),
-        ({"evaluator_id": str(uuid4())}, "evaluator_id"),
-        ({"version": 2}, "version"),
-        ({"monthly_budget_usd": -1}, "monthly_budget_usd"),
-        ({"label_share": 0}, "label_share"),
-        ({"label_share": 1.01}, "label_share"),
-        ({"label_share": "some"}, "label_share"),
-        ({"colour": "red"}, "colour"),
-    ],
-)
+@tabled
 def test_create__bad_field__is_named(api: APIClient, project: Project, fields: dict[str, Any], named: str) -> None:
     assert named in refused(api, body(project, **fields))["message"]
 

@@ -25,11 +25,6 @@ from tests.factories.online_evaluations import make_online_evaluation
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clickhouse")]
 
 
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
 def evaluation(project: Project, **fields: Any) -> OnlineEvaluation:
     return make_online_evaluation(make_evaluator(project), **fields)
 

@@ -14,20 +14,14 @@ from rest_framework.test import APIClient
 from core.models import Project
 from tests.analytics.requests.entries import entry
 from tests.factories.analytics import store
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 VERDICT = {"guardrail": "pii", "stage": "input", "action": "flagged", "detail": "card"}
 
 
-@pytest.mark.parametrize(
-    ("kept", "shown"),
-    [
-        ({}, {}),
-        ({"guardrails": json.dumps([VERDICT])}, {"guardrails": [VERDICT]}),
-        ({"note": "12", "broken": "[1", "object": '{"a": 1}'}, {"note": "12", "broken": "[1", "object": {"a": 1}}),
-    ],
-)
+@tabled
 def test_request__attributes__are_in_its_detail(
     api: APIClient, project: Project, spool: Path, kept: dict[str, str], shown: dict[str, Any]
 ) -> None:

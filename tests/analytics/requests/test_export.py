@@ -19,8 +19,7 @@ from django.test import AsyncClient
 from rest_framework.test import APIClient
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from analytics.exports.lines import export_lines
-from analytics.exports.streaming import streamed
+from analytics.exports.lines import export_lines, streamed
 from analytics.queries import export as exporting
 from analytics.queries.request_filters import RequestFilter
 from analytics.request_log.record import Outcome

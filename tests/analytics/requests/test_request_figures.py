@@ -19,29 +19,15 @@ from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project
 from tests.kept import Keep
+from tests.tables.cases import stored
 
 pytestmark = pytest.mark.django_db
 
 LIST, FACETS, HISTOGRAM = "/api/llm/requests", "/api/llm/requests/facets", "/api/llm/requests/histogram"
 CONFIG = "019aa000-0000-7000-8000-00000000c0f1"
 OUTCOMES = (Outcome.SUCCESS, Outcome.ERROR, Outcome.CANCELLED, Outcome.INTERRUPTED)
-FILTERS = [
-    {},
-    {"user_id": "u1"},
-    {"outcome": "error"},
-    {"model": "m3"},
-    {"operation": "chat"},
-    {"min_latency_ms": "300"},
-    {"user_id": "u1", "outcome": "error"},
-    {"outcome": ["error", "cancelled"]},
-    {"user_id": ["u1", "u2"], "not_model": ["m1", "m3"]},
-    {"not_outcome": "success", "operation": ["chat", "messages"]},
-    {"not_user_id": "u1"},
-    {"signal": "contract"},
-    {"signal": ["empty", "fallback"], "not_signal": "truncated"},
-    {"metadata": ["team:blue", "team:red", "env:prod"]},
-    {"not_metadata": "team:blue"},
-    {"api_key_id": ["1", "2"], "not_deployment": "eu"},
+FILTERS: list[dict[str, Any]] = [
+    *stored(__file__, "FILTERS"),
     {"start_date": (NOW - timedelta(hours=30)).isoformat(), "end_date": (NOW - timedelta(hours=3)).isoformat()},
 ]
 

@@ -17,6 +17,7 @@ from tests.analytics.requests.entries import entry
 from tests.factories.analytics import store
 from tests.factories.core import make_project
 from tests.night import cases
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -120,14 +121,7 @@ def test_list__with_an_offset__links_have_offsets_as_before(api: APIClient) -> N
     assert oldest_first == listed(api, limit=1000, offset=0)["results"][::-1]
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"cursor": "none at all"}, "cursor"),
-        ({"cursor": "gaFh"}, "cursor"),
-        ({"sort": "-latency_ms", "offset": "5"}, "offset"),
-    ],
-)
+@tabled
 def test_list__bad_value__400_names_the_field(api: APIClient, query: dict[str, str], field: str) -> None:
     answer = api.get(PATH, query)
 

@@ -13,8 +13,9 @@ from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
 from tests.analytics.requests.entries import NOW, entry
 from tests.factories.analytics import make_entry, store, uuid7
-from tests.factories.core import client_of, make_project
+from tests.factories.core import make_project
 from tests.factories.scores import make_score
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -126,14 +127,7 @@ def test_requests__pages__cover_all_once_newest_first(api: APIClient, project: P
         assert (beyond["count"], beyond["results"]) == (23, []), limit
 
 
-@pytest.mark.parametrize(
-    ("parameters", "field"),
-    [
-        ({"min_cost_usd": "NaN"}, "min_cost_usd"),
-        ({"max_cost_usd": "1e30"}, "max_cost_usd"),
-        ({"min_cost_usd": "0.00000000001"}, "min_cost_usd"),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("path", ["/api/llm/requests", "/api/llm/requests/export"])
 def test_requests__bad_parameter__400_naming_it(
     api: APIClient, path: str, parameters: dict[str, str], field: str
@@ -209,17 +203,6 @@ def test_request__odd_body__is_shown_as_far_as_it_goes(api: APIClient, project: 
 
         assert answer.status_code == 200, body
         assert answer.json()["request"] == shown, body
-
-
-def test_request__of_another_project_or_unknown__404(api: APIClient, spool: Path) -> None:
-    other = make_project()
-    theirs = entry(other)
-    store(spool, theirs)
-
-    assert client_of(other).get(f"/api/llm/requests/{theirs.record.request_id}").status_code == 200
-    assert api.get(f"/api/llm/requests/{theirs.record.request_id}").status_code == 404
-    assert api.get(f"/api/llm/requests/{uuid.uuid4()}").json()["error"]["code"] == "request_not_found"
-    assert api.get("/api/llm/requests/not-an-id").status_code == 404
 
 
 @pytest.mark.parametrize(

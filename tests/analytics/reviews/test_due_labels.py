@@ -18,7 +18,6 @@ from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation, Review
 from analytics.request_log.record import SpoolEntry
 from analytics.reviews import due_labels, services
 from analytics.reviews.due_labels import LABEL_PATIENCE, SECOND_OPINIONS, fill_queues, needs_second_person
-from analytics.tasks import fill_label_queues
 from core.models import Project
 from core.roles import Role
 from tests.analytics.reviews.test_queues_api import URL, next_id, path_of, person_of, score
@@ -29,6 +28,7 @@ from tests.factories.evaluators import make_evaluator
 from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
 from tests.factories.reviews import queue_body
 from tests.factories.scores import make_score
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -138,7 +138,7 @@ def test_queue__while_it_is_open__gets_what_comes_due_up_to_its_size(
     task(evaluation, label_due=False)
     task(evaluation, state="failed", score=None)
 
-    fill_label_queues()
+    fill_queues(timezone.now())
 
     assert list(queue.items.values_list("request_id", flat=True)) == [first.request_id]
     EvaluationTask.objects.filter(pk=waiting.pk).update(state="done", score=0)
@@ -157,7 +157,7 @@ def test_answer__is_in_one_open_queue_and_goes_on_to_the_next_when_that_is_close
     labelled = give(ann, first)
 
     ann.post(path_of(first, "close"), {}, format="json")
-    fill_label_queues()
+    fill_queues(timezone.now())
 
     left = {one.request_id for one in tasks} - {labelled.request_id}
     assert set(second.items.values_list("request_id", flat=True)) == left
@@ -238,15 +238,7 @@ def test_arm__until_the_label_is_given__is_nowhere_in_the_answers(
     assert [turn["role"] for turn in turns] == ["system", "user", "assistant"]
 
 
-@pytest.mark.parametrize(
-    ("rubric", "given", "label"),
-    [
-        ({"kind": "boolean"}, 1, 1.0),
-        ({"kind": "boolean"}, 0, 0.0),
-        ({"kind": "number"}, 4, 0.75),
-        ({"kind": "number", "minimum": 0, "maximum": 10}, 3, 0.3),
-    ],
-)
+@tabled
 def test_label__of_any_rubric__is_from_0_to_1(
     api: APIClient, project: Project, evaluation: OnlineEvaluation, rubric: dict[str, Any], given: float, label: float
 ) -> None:
@@ -288,7 +280,7 @@ def test_label__later_than_7_days__is_shown_and_does_not_count(
     EvaluationTask.objects.update(due_at=past)
     ReviewItem.objects.update(counts_until=past)
 
-    fill_label_queues()
+    fill_queues(timezone.now())
     answered = score(ann, queue, item, score_value=1)
 
     assert answered.status_code == 200
@@ -395,7 +387,7 @@ def test_request__deleted__loses_score_item_and_id_and_its_task_stays_in_the_cou
 
     for entry in entries:
         delete_request(project.pk, UUID(entry.record.request_id), actor="test")
-    fill_label_queues()
+    fill_queues(timezone.now())
 
     # The worker that judges the other one finds that it is ended.
     left = EvaluationTask.objects.order_by("pk")
@@ -425,9 +417,9 @@ def test_restart__in_the_middle__leaves_all_or_nothing_and_goes_on(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(ReviewItem.objects, "bulk_create", dying)
-        fill_label_queues()
+        fill_queues(timezone.now())
     assert not queue.items.exists()
-    fill_label_queues()
+    fill_queues(timezone.now())
     assert sorted(queue.items.values_list("request_id", flat=True)) == sorted(one.request_id for one in due)
 
     item = next_id(ann, queue)

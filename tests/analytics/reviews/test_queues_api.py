@@ -18,6 +18,7 @@ from core.roles import Role
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.reviews import make_queue, queue_body
+from tests.tables.cases import tabled
 
 URL = "/api/llm/reviews"
 pytestmark = pytest.mark.django_db
@@ -66,19 +67,7 @@ def test_queue__of_a_filter__holds_what_matches_once_and_the_same_again(
 
 
 @pytest.mark.usefixtures("clickhouse")
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"filter": {"user": "ann"}}, "filter.user"),
-        ({"filter": {"min_latency_ms": "fast"}}, "min_latency_ms"),
-        ({"filter": {"user_id": "nobody"}}, "filter"),
-        ({"labels": ["a", "b"]}, "labels"),
-        ({"kind": "category", "labels": ["only"]}, "labels"),
-        ({"kind": "category", "labels": ["a", "a"]}, "labels"),
-        ({"kind": "number", "minimum": 5, "maximum": 5}, "maximum"),
-        ({"minimum": 1}, "minimum"),
-    ],
-)
+@tabled
 def test_queue__bad_body__400_naming_the_field(api: APIClient, values: dict[str, Any], field: str) -> None:
     answer = api.post(URL, queue_body(**values), format="json")
 
@@ -162,17 +151,7 @@ def test_score__of_the_rubric__stored(
     assert (row.score_value, row.score_label) == stored
 
 
-@pytest.mark.parametrize(
-    ("rubric", "answer", "field"),
-    [
-        ({"kind": "boolean"}, {"score_value": 2}, "score_value"),
-        ({"kind": "boolean"}, {}, "score_value"),
-        ({"kind": "boolean"}, {"score_value": 1, "score_label": "x"}, "score_label"),
-        ({"kind": "category", "labels": ["bad", "good"]}, {"score_label": "ugly"}, "score_label"),
-        ({"kind": "number", "minimum": 1, "maximum": 5}, {"score_value": 6}, "score_value"),
-        ({"kind": "number", "minimum": 1, "maximum": 5}, {"score_value": True}, "score_value"),
-    ],
-)
+@tabled
 def test_score__not_of_the_rubric__400_and_still_open(
     project: Project, rubric: dict[str, Any], answer: dict[str, Any], field: str
 ) -> None:

@@ -20,6 +20,7 @@ from analytics.scores.sync.run import copy_due
 from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -152,14 +153,7 @@ def test_bad_ratings__request_deleted__its_rating_goes_and_the_request_still_cou
     assert [counts(row) for row in results(api)] == [(2, 1, 0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("group_by", "fields"),
-    [
-        ("prompt_version", ("prompt_config_id", "prompt_version")),
-        ("model", ("provider", "model")),
-        ("variant", ("rollout_id", "variant")),
-    ],
-)
+@tabled
 def test_feedback__by_what_it_is_about__equal_plain_arithmetic(
     api: APIClient, project: Project, spool: Path, group_by: str, fields: tuple[str, str]
 ) -> None:

@@ -11,6 +11,7 @@ from analytics.models import Score
 from core.models import Project
 from tests.factories.core import make_project
 from tests.factories.scores import make_score, score_item
+from tests.tables.cases import tabled
 
 URL = "/api/llm/scores/batch"
 
@@ -51,15 +52,7 @@ def test_batch__new_known_and_unchanged__distinguished(api: APIClient, project: 
     assert Score.objects.get(score_id="changes").score_value == 2
 
 
-@pytest.mark.parametrize(
-    ("last", "field"),
-    [
-        ({"score_value": 101}, "score_value"),
-        ({"score_type": "boolean", "score_value": 7}, "score_value"),
-        ({"evaluator_type": "not a slug"}, "evaluator_type"),
-        ({"score_id": "twice"}, "score_id"),
-    ],
-)
+@tabled
 def test_batch__last_item_bad__400_naming_it_and_none_stored(
     api: APIClient, project: Project, last: dict[str, Any], field: str
 ) -> None:

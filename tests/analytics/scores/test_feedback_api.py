@@ -10,6 +10,7 @@ from analytics.models import Feedback
 from analytics.scores.selectors import feedback_scores, list_feedback
 from core.models import Project
 from tests.factories.core import client_of, make_project
+from tests.tables.cases import tabled
 
 
 def url(session_id: str) -> str:
@@ -67,17 +68,7 @@ def test_feedback__one_of_both__is_enough(
     assert (answer.json()["score"], answer.json()["text"]) == stored
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({}, "score"),
-        ({"score": None, "text": ""}, "score"),
-        ({"text": " \n "}, "score"),
-        ({"score": 2**63}, "score"),
-        ({"score": 10**400}, "score"),
-        ({"score": 4.0}, "score"),
-    ],
-)
+@tabled
 def test_feedback__refused_values__400_naming_the_field(
     api: APIClient, project: Project, values: dict[str, Any], field: str
 ) -> None:

@@ -19,13 +19,14 @@ from analytics.identifiers import id_hash
 from analytics.models import CopyWithdrawal, Deletion, DeletionKind, Feedback, Score
 from analytics.scores.feedback_tokens import HEADER
 from analytics.scores.services import record_feedback
-from analytics.scores.sync import looks
+from analytics.scores.sync import requests
 from analytics.scores.sync.run import copy_due
 from core.models import Project
 from tests.factories.analytics import make_entry, store, uuid7
 from tests.factories.core import client_of, make_project
 from tests.factories.scores import make_score
 from tests.store_away import store_away
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -196,7 +197,7 @@ def test_feedback__requests_cannot_be_looked_for__copied_without(
         raise AnalyticsLimitError("too much")
 
     with monkeypatch.context() as patch:
-        patch.setattr(looks, "find_requests", refuse)
+        patch.setattr(requests, "find_requests", refuse)
         assert copy_due() == 1
     assert copies() == [(request_id, False, 0, 2)]
 
@@ -369,18 +370,7 @@ def test_edited__of_an_answer__is_enough_and_counted(api: APIClient, project: Pr
     assert client.execute("SELECT edited FROM feedback FINAL ORDER BY ts") == [(True,), (True,), (False,)]
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"edited": True}, "request_id"),
-        ({"edited": True, "score": 1}, "request_id"),
-        ({"edited": False}, "score"),
-        ({"edited": None}, "score"),
-        ({"edited": "true", "score": 1}, "edited"),
-        ({"edited": 1, "score": 1}, "edited"),
-        ({"edited": [True], "score": 1}, "edited"),
-    ],
-)
+@tabled
 def test_edited__not_of_an_answer_or_no_boolean__refused_by_name(
     api: APIClient, project: Project, values: dict[str, Any], field: str
 ) -> None:

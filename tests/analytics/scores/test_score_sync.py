@@ -18,7 +18,7 @@ from analytics.request_log.record import SpoolEntry
 from analytics.scores.services import (
     record_feedback,
 )
-from analytics.scores.sync import looks, run
+from analytics.scores.sync import requests, run
 from analytics.scores.sync.run import copy_due
 from analytics.tasks import copy_scores
 from core.models import Project
@@ -113,7 +113,7 @@ def test_copy__looking_for_requests_takes_too_long__copied_without_them(
     def refuse(*_: Any) -> None:
         raise AnalyticsLimitError("too much")
 
-    monkeypatch.setattr(looks, "find_requests", refuse)
+    monkeypatch.setattr(requests, "find_requests", refuse)
     copy_due()
 
     assert values(project) == [7]

@@ -10,8 +10,9 @@ from rest_framework.test import APIClient
 
 from analytics.models import Score
 from core.models import Project
-from tests.factories.core import client_of, make_project
+from tests.factories.core import make_project
 from tests.factories.scores import make_score, score_body
+from tests.tables.cases import tabled
 
 URL = "/api/llm/scores"
 
@@ -80,21 +81,7 @@ def test_score__allowed_values__kept_as_sent(api: APIClient, project: Project, v
             assert stored[name] == value
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"score_value": -0.001}, "score_value"),
-        ({"score_value": 100.001}, "score_value"),
-        ({"score_value": 10**400}, "score_value"),
-        ({"score_value": 2**63}, "score_value"),
-        ({"score_type": "boolean", "score_value": 0.5}, "score_value"),
-        ({"score_type": "boolean", "score_value": 2}, "score_value"),
-        ({"score_type": "category", "score_value": 1e300}, "score_value"),
-        ({"score_type": "category", "score_value": False}, "score_value"),
-        ({"score_name": " "}, "score_name"),
-        ({"evaluator_type": "a judge"}, "evaluator_type"),
-    ],
-)
+@tabled
 def test_score__refused_values__400_naming_the_field(
     api: APIClient, project: Project, values: dict[str, Any], field: str
 ) -> None:
@@ -242,14 +229,6 @@ def test_scores_of_request__impossible_id__400(api: APIClient, path: str) -> Non
 
     assert answer.status_code == 400
     assert list(answer.json()["error"]["details"]) == ["request_id"]
-
-
-def test_scores__another_projects__not_seen(api: APIClient) -> None:
-    other = make_project()
-    make_score(other)
-
-    assert api.get(URL).json()["count"] == 0
-    assert client_of(other).get(URL).json()["count"] == 1
 
 
 def test_scores__moment_in_future__empty(api: APIClient, project: Project) -> None:

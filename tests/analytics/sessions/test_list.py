@@ -19,6 +19,7 @@ from core.models import Project
 from tests.analytics.sessions.entries import NOW, entry, ids
 from tests.factories.analytics import store
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -194,15 +195,7 @@ def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, proj
     assert ids(api.get("/api/llm/sessions", {"feedback": "good", "user_id": "nobody"})) == []
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"cursor": "x"}, "cursor"),
-        ({"cursor": "1-99999999999999999999"}, "cursor"),
-        ({"cursor": "--1-1"}, "cursor"),
-        ({"min_cost_usd": "1", "offset": "20"}, "offset"),
-    ],
-)
+@tabled
 def test_list__bad_filter_or_cursor__400_that_names_it(api: APIClient, query: dict[str, str], field: str) -> None:
     answer = api.get("/api/llm/sessions", query)
 

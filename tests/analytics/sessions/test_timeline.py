@@ -12,11 +12,9 @@ from rest_framework.test import APIClient
 
 from analytics.request_log.record import AttemptRecord, Outcome
 from core.models import Project
-from core.roles import Role
 from tests.analytics.sessions.entries import entry
 from tests.analytics.telemetry.sending import SESSION, Sender, span
 from tests.factories.analytics import store
-from tests.factories.core import make_staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -80,17 +78,6 @@ def test_timeline__circle_of_parents__every_span_once(api: APIClient, sender: Se
     sender.traces(*(span(place, parent_span_id=number(place % 3 + 1)) for place in (1, 2, 3)))
 
     assert sorted(node["name"] for node in nodes(api)) == ["span 1", "span 2", "span 3"]
-
-
-def test_timeline__reader_without_content__no_attributes_and_messages(project: Project, sender: Sender) -> None:
-    sender.traces(span(1))
-    reader = APIClient(headers={"X-Project-Id": str(project.pk)})
-    reader.force_login(make_staff(Role.READER_WITHOUT_CONTENT, project))
-
-    [node] = reader.get(URL).json()["nodes"]
-
-    assert node["attributes"] is None
-    assert node["status_message"] is None
 
 
 @pytest.mark.parametrize("part", ["", "/requests", "/transcript", "/timeline"])

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
-from analytics.queries.gateway_calls import gateway_calls
+from analytics.queries.traces import gateway_calls
 from analytics.request_log.record import TELEMETRY, AttemptRecord, SpoolEntry
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter

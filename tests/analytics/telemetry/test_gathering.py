@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.telemetry import storage
-from analytics.telemetry.errors import BusyError
+from analytics.telemetry.errors import TelemetryBusyError
 from analytics.telemetry.storage import Gatherer
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
@@ -145,7 +145,7 @@ def test_posts__more_than_may_wait__refused_at_once(
         assert table.entered.acquire(timeout=TIMEOUT_SECONDS)
         waiting = pool.submit(store, gatherer, "waiting")
         _until_waiting(gatherer, 1)
-        with pytest.raises(BusyError):
+        with pytest.raises(TelemetryBusyError):
             store(gatherer, "too much")
         table.going.set()
     assert (first.exception(), waiting.exception()) == (None, None)

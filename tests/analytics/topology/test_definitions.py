@@ -12,6 +12,7 @@ from analytics.clickhouse import client
 from analytics.clickhouse.topology.mode import Kind, Mode, parse
 from analytics.clickhouse.topology.routing import Step, steps
 from tests.analytics.topology import golden
+from tests.tables.cases import tabled
 
 _ENGINE = re.compile(r"\bENGINE = (\w+)")
 
@@ -92,15 +93,7 @@ def test_insert__cluster__returns_when_the_shards_have_the_rows() -> None:
     assert (step.suffix, step.settings["distributed_foreground_insert"]) == ("_all", 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("single", "system.processes"),
-        ("replicated", "clusterAllReplicas('llm', system.processes)"),
-        ("cloud", "clusterAllReplicas('default', system.processes)"),
-        ("cluster:prod", "clusterAllReplicas('prod', system.processes)"),
-    ],
-)
+@tabled
 def test_system_tables__are_asked_of_all_servers(text: str, expected: str) -> None:
     assert parse(text).system("processes", "llm") == expected
 

@@ -12,7 +12,8 @@ from rest_framework.test import APIClient
 from analytics.models import TraceDestination
 from analytics.trace_export.destinations import headers_of
 from core.models import AuditEntry, Project
-from tests.fakes.collector import PROTOBUF, Collector, Reply, rejecting
+from tests.fakes.collector import PROTOBUF, Collector, Reply
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/llm/trace-destinations"
@@ -83,36 +84,14 @@ def test_post__a_name_again__conflict(api: APIClient) -> None:
     assert (again.status_code, again.json()["error"]["code"]) == (409, "trace_destination_exists")
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"endpoint": "collector"}, "endpoint"),
-        ({"endpoint": "ftp://collector.example.com"}, "endpoint"),
-        ({"endpoint": "https://user:secret@collector.example.com"}, "endpoint"),
-        ({"endpoint": "https://collector.example.com/v1/traces?key=1"}, "endpoint"),
-        ({"headers": {"a b": "c"}}, "headers"),
-        ({"headers": {"content-type": "text/plain"}}, "headers.content-type"),
-        ({"headers": {"idempotency-key": "1"}}, "headers.idempotency-key"),
-        ({"headers": {"authorization": "line\nbreak"}}, "headers.authorization"),
-        ({"headers": {"authorization": "****"}}, "headers.authorization"),
-        ({"sampling_ratio": 0}, "sampling_ratio"),
-        ({"sampling_ratio": 1.5}, "sampling_ratio"),
-    ],
-)
+@tabled
 def test_post__bad_value__names_its_field(api: APIClient, values: dict[str, Any], field: str) -> None:
     refused = api.post(PATH, {**NEW, **values})
     assert refused.status_code == 400
     assert list(refused.json()["error"]["details"]) == [field]
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    [
-        "http://127.0.0.1:4318", "https://127.0.0.1:4318/v1/traces", "http://localhost:4318", "http://[::1]:4318",
-        "http://169.254.169.254/latest", "https://10.0.0.8", "https://collector.internal", "http://0x7f000001",
-        "http://93.184.215.14",
-    ],
-)  # fmt: skip
+@tabled
 def test_post__private_host_or_plain_http__refused(api: APIClient, settings: Settings, endpoint: str) -> None:
     settings.ALLOW_PRIVATE_UPSTREAMS = False
     refused = api.post(PATH, {**NEW, "endpoint": endpoint})
@@ -150,20 +129,7 @@ def test_test__collector_takes_the_span__ok_with_its_trace(api: APIClient, desti
     assert post.resource["service.name"] == "prompt-gateway"
 
 
-@pytest.mark.parametrize(
-    ("reply", "status", "said"),
-    [
-        (
-            Reply(401, b'{"message": "no key"}', "application/json"),
-            401,
-            'The collector answered 401: {"message": "no key"}',
-        ),
-        (Reply(400, b"\x08\x03\x12\x08bad span"), 400, "The collector answered 400: bad span"),
-        (Reply(302, headers={"location": "/v1/elsewhere"}), 302, "The collector answered 302."),
-        (Reply(404), 404, "The collector answered 404."),
-        (rejecting(1, "no quota"), 200, "The collector rejected 1 spans: no quota"),
-    ],
-)
+@tabled
 def test_test__refused__says_what_the_collector_said(
     api: APIClient, destination: Collector, reply: Reply, status: int, said: str
 ) -> None:

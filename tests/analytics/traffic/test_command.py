@@ -13,6 +13,7 @@ from analytics.errors import AnalyticsQueryError
 from analytics.management.commands import generate_traffic
 from tests.factories.core import make_key, make_project
 from tests.store_away import store_away
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -51,22 +52,7 @@ def test_progress_is_reported_on_stderr(capsys: pytest.CaptureFixture[str]) -> N
     assert "50.0/50.0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ((), "--requests"),
-        (("--requests", "0"), "'0' is not a whole number from 1 to"),
-        (("--requests", "-5"), "'-5' is not a whole number"),
-        (("--requests", "many"), "'many' is not a whole number"),
-        (("--requests", "1", "--days", "0"), "argument --days"),
-        (("--requests", "1", "--days", "366"), "argument --days"),
-        (("--requests", "1", "--content-days", "91"), "argument --content-days"),
-        (("--requests", "1", "--seed", "-1"), "argument --seed"),
-        (("--requests", "1", "--until", "tomorrow"), "argument --until"),
-        (("--requests", "1", "--until", "2026-02-31T00:00:00Z"), "argument --until"),
-        (("--requests", "1", "--until", "2199-01-01T00:00:00Z"), "not a time in the past"),
-    ],
-)
+@tabled
 def test_bad_arguments_are_named(arguments: tuple[str, ...], problem: str) -> None:
     make_project()
     with pytest.raises(CommandError, match=problem):

@@ -1,5 +1,3 @@
-"""The command; see the package."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""How the page of each picture is opened."""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +15,6 @@ _MAX_LATE_MS = 60_000
 
 
 async def wait_for_panels(page: Page) -> None:
-    """Returns when no panel is late any more."""
     await expect(page.locator(".late")).to_have_count(0, timeout=_MAX_LATE_MS)
 
 
@@ -26,7 +23,6 @@ async def home(page: Page, shop: Shop) -> None:
 
 
 async def connect(page: Page, shop: Shop) -> None:
-    """Shows what to paste into a program in Python."""
     await page.goto(shop.address("/admin/connect/"))
     await page.get_by_text("Python", exact=True).click()
 
@@ -36,14 +32,12 @@ async def requests(page: Page, shop: Shop) -> None:
 
 
 async def peek(page: Page, shop: Shop) -> None:
-    """Shows a failed request beside the list of those that failed."""
     await page.goto(shop.address(_REQUESTS, "&range=24h&outcome=error"))
     await page.locator(".lines tr", has_text="provider_unavailable").first.locator(".row-link").click()
     await page.get_by_role("link", name="Open the request").wait_for()
 
 
 async def session(page: Page, shop: Shop) -> None:
-    """Shows the conversation of few requests that has most spans, with its waterfall."""
     identifier = quote(shop.traced_session(), safe="")
     await page.goto(shop.address(f"/admin/analytics/sessions/{shop.team.project_id}/{identifier}"))
 
@@ -70,13 +64,11 @@ async def teams(page: Page, shop: Shop) -> None:
 
 
 async def rollout(page: Page, shop: Shop) -> None:
-    """Shows a rollout whose target fails, after it was rolled back by itself. Its failures would be on other pages."""
     decided = await asyncio.to_thread(decided_rollout, shop.team)
     await page.goto(shop.address(f"/admin/rollouts/rollout/{decided.id}/change/"))
 
 
 async def playground(page: Page, shop: Shop) -> None:
-    """Shows one question to two models of the sandbox, answered side by side."""
     opened = PlaygroundPage(page, Stage(shop.team, None, shop.user))  # type: ignore[arg-type]  # the sandbox answers
     await opened.open()
     await opened.ask("Where is order 4711?", "sandbox/echo", "sandbox/reasoning")
@@ -85,12 +77,10 @@ async def playground(page: Page, shop: Shop) -> None:
 
 
 async def prompt_versions(page: Page, shop: Shop) -> None:
-    """Shows two versions of a prompt side by side."""
     await page.goto(shop.address(f"/admin/prompts/{shop.prompt.config_id}/", "&version=2&against=1"))
 
 
 async def discussion(page: Page, shop: Shop) -> None:
-    """Shows a failed request that was given to somebody, with a comment."""
     await page.goto(shop.address(_REQUESTS, "&range=24h&outcome=error"))
     await page.locator(".lines tr", has_text="provider_unavailable").first.locator(".row-link").click()
     await page.get_by_role("link", name="Open the request").click()
@@ -106,7 +96,6 @@ async def discussion(page: Page, shop: Shop) -> None:
 
 
 async def second_factor(page: Page, shop: Shop) -> None:
-    """Shows what an authenticator app scans."""
     await page.goto(shop.address("/admin/second-factor/"))
 
 

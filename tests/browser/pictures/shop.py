@@ -1,5 +1,3 @@
-"""The project of the pictures: its traffic, its people, and what they keep."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -70,8 +68,6 @@ _ALERTS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """A project with something to see, and a person who may see all of it. `colleague` is an editor."""
-
     team: Team
     prompt: Prompt
     user: Account
@@ -82,13 +78,11 @@ class Shop:
         return f"{self.team.service.base_url}{path}?project={self.team.project_id}{query}"
 
     def traced_session(self) -> str:
-        """Returns the id of the session with most spans, of those with a few requests today."""
         found = self._get("sessions", limit="120")["results"]
         sessions: list[str] = [row["session_id"] for row in found if 2 <= row["request_count"] <= _MAX_REQUESTS]
         return max(sessions, key=self._spans)
 
     def has_alert(self) -> bool:
-        """Returns whether one of the alerts fires."""
         return any(alert["state"] == "firing" for alert in self._get("alerts")["results"])
 
     def _spans(self, session_id: str) -> int:
@@ -127,7 +121,6 @@ def open_shop(service: LiveService) -> Shop:
 
 
 def _add_teams(team: Team) -> list[str]:
-    """Returns the secret of a key of each team."""
     secrets = []
     for name, (budget, keys) in _TEAMS.items():
         made = team.call("POST", "../teams", {"name": name, "monthly_budget_usd": budget})
@@ -138,7 +131,6 @@ def _add_teams(team: Team) -> list[str]:
 
 
 def _spend(team: Team, key: str) -> None:
-    """Sends requests with the key until its team's budget refuses one."""
     client = openai.OpenAI(base_url=f"{team.service.base_url}/api/gateway/v1", api_key=key, max_retries=0)
     question = f"Which of these orders is late?\n{_ORDERS}"
     for _ in range(_MAX_SPENDING):
@@ -158,7 +150,6 @@ def _add_dashboard(team: Team) -> str:
 
 
 def decided_rollout(team: Team) -> Rollout:
-    """Returns a rollout of a version that fails half of its requests, after it was rolled back without anybody."""
     content = {"system_prompt": _FIRST, "variables": _VARIABLES}
     prompt = team.prompt("orders", {**content, "model": "sandbox/echo"}, {**content, "model": "sandbox/half"})
     rollout = prompt.rollout(mode="auto", stages=[_STAGE, {**_STAGE, "weight": 100}])

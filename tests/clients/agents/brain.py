@@ -34,10 +34,10 @@ Turn = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Brain:
-    """A model that knows a program. `turns` are its calls in order, of which it makes the first that it can make; when
-    all are made it answers `text`.
+    """A model that knows a program. It makes the first call of `turns` that the program offers; after all of them it
+    answers `text`.
 
-    A request that offers none of these tools is a program's question on the side, such as that for a title.
+    A request without these tools is a program's side question, such as one for a title.
     """
 
     turns: tuple[Turn, ...]
@@ -65,12 +65,11 @@ class Brain:
 
 
 def _is_of(call: Call, turn: Turn) -> bool:
-    """Says whether a call is one of the turn; a program may have added arguments of its own."""
+    """A program may have added arguments of its own."""
     return call.name != SEARCH and turn.get(call.name, {"": ""}).items() <= call.arguments.items()
 
 
 def _filled(value: Any, folder: str) -> Any:
-    """Returns the arguments with the folder in place of `{folder}`."""
     if isinstance(value, str):
         return value.replace("{folder}", folder)
     if isinstance(value, Mapping):

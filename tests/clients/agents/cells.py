@@ -36,7 +36,7 @@ _PATHS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """`then` is the vendor that goes on when the first one breaks off in the midst of the program's loop."""
+    """`then` is the vendor that continues when the first one breaks off in the middle of the program's loop."""
 
     program: Program
     vendor: Vendor
@@ -71,8 +71,8 @@ BESIDE = COMPACTING + THINKING + FAILING_OVER
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left when a program has ended: its exit code and its words, the file's text, the gateway's log in the
-    order of the requests, what the vendor received, and the bytes of each connection of the program."""
+    """What a program left: exit code and output, the file's text, the gateway's log in request order, what the vendor
+    received, and the bytes of each of its connections."""
 
     code: int
     printed: str
@@ -82,12 +82,12 @@ class Outcome:
     sent: list[bytearray]
 
     def faults(self, cell: Cell) -> list[str]:
-        """Returns what went wrong, in words; nothing if the program did its work and the log tells all of it."""
+        """Returns what went wrong; empty if the program did its work and the log shows all of it."""
         return list(self._faults(cell))
 
     @property
     def is_forwarded(self) -> bool:
-        """Says whether the vendor was spoken to in the program's own protocol."""
+        """Returns whether the vendor was spoken to in the program's own protocol."""
         paths = {_PATHS[entry.record.operation] for entry in self.entries}
         return all(script_path(one.path).partition("?")[0].endswith(tuple(paths)) for one in self.received)
 
@@ -109,7 +109,6 @@ class Outcome:
 
 
 def play(cell: Cell, service: GatewayService, server: DialectServer) -> Outcome:
-    """Runs the cell's program in folders of its own, for a project of its own."""
     with tempfile.TemporaryDirectory(prefix="agent-") as folder:
         home, work = Path(folder) / "home", Path(folder) / "work"
         home.mkdir()
@@ -152,7 +151,7 @@ def _run(cell: Cell, home: Path, work: Path, values: Mapping[str, str]) -> subpr
 
 
 def _entries(gateway: Gateway, received: int) -> list[SpoolEntry]:
-    """Returns the project's log, once it has as many calls as the vendors have received."""
+    """Waits until the log has as many calls as the vendors received."""
 
     def found() -> list[SpoolEntry]:
         with _ONE_AT_A_TIME:

@@ -1,5 +1,3 @@
-"""Fixtures that install the coding agents, and play the cells that the run asks for, some side by side."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -18,7 +16,6 @@ SIDE_BY_SIDE = 3
 
 @pytest.fixture(scope="session")
 def agents() -> None:
-    """Has `make agents` install what the lock files name, which fails where one of the programs cannot be had."""
     made("agents")
 
 
@@ -26,7 +23,6 @@ def agents() -> None:
 def outcome_of(
     agents: None, service: GatewayService, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[Cell], Outcome]]:
-    """Returns a function that gives what became of a cell. All cells of the chosen tests are played from the start."""
     with DialectServer() as server, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         chosen = _chosen(request.session.items)
         running = {
@@ -36,7 +32,6 @@ def outcome_of(
 
 
 def _chosen(items: list[pytest.Item]) -> set[str]:
-    """Returns the names of the cells that tests ask for; a test without a cell of its own asks for all."""
     tests = [item for item in items if isinstance(item, pytest.Function) and "outcome_of" in item.fixturenames]
     names = {cell.name for cell in CELLS + BESIDE}
     if any(not hasattr(test, "callspec") for test in tests):

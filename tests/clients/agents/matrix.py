@@ -1,5 +1,3 @@
-"""The matrix in docs/clients.md of what became of each program over each vendor."""
-
 from __future__ import annotations
 
 import json
@@ -58,7 +56,6 @@ def _text(cell: Cell, outcome: Outcome) -> str:
 
 
 def version_of(program: Program) -> str:
-    """Returns the version that the lock file names."""
     if program.package.startswith("aider"):
         found = re.search(rf"^{program.package}==(\S+)", _PYTHON_LOCK.read_text(), re.MULTILINE)
         assert found is not None

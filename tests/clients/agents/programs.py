@@ -1,5 +1,3 @@
-"""The coding agents of the matrix: how each is started and set, and which of its tools read and edit."""
-
 from __future__ import annotations
 
 import os
@@ -23,13 +21,13 @@ _PATH = f"{{folder}}/{FILE}"
 
 @dataclass(frozen=True)
 class Program:
-    """A coding agent. `title` is its heading in docs/clients.md, whose snippets are written to files below its home, as
-    `settings` numbers them, with `more` behind them; a shell's become its environment.
+    """A coding agent. `title` is its heading in docs/clients.md. The snippets there become files below its home, as
+    `settings` numbers them, with `more` appended; a shell's become its environment.
 
     `package` is its name in the lock file, `file` a pattern of its file below the clients' environments, `words` start
-    it (`{task}` stands for what it has to do), and `login` are words that run before, with the key as their input.
-    `offline` switches off what would go to other hosts. `turns` are the calls that the model makes of its tools before
-    its `answer`, `session` says how its requests name their session.
+    it (`{task}` is what it has to do), `login` are words that run before, with the key as input. `offline` switches off
+    requests to other hosts. `turns` are the model's tool calls before its `answer`; `session` says how requests name
+    their session.
     """
 
     name: str
@@ -47,16 +45,15 @@ class Program:
     session: str = "its own"
 
     def path(self) -> Path:
-        """Returns the program's file; of several the last by name, which runs on every processor ("baseline").
-        Raises FileNotFoundError when it is not installed."""
+        """Of several files, returns the last by name, which runs on every processor ("baseline"). Raises
+        FileNotFoundError if it is not installed."""
         found = sorted(ENVIRONMENTS.glob(self.file))
         if not found:
             raise FileNotFoundError(f"{self.package} is not installed: there is no {ENVIRONMENTS / self.file}")
         return found[-1]
 
     def run(self, home: Path, folder: Path, values: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Starts it in `folder` with the page's settings and returns what it printed. `values` are the base address,
-        the key and the model that replace the page's."""
+        """`values` are the base address, the key and the model that replace the page's."""
         snippets = snippets_below(self.title)
         texts = [_replaced(snippet.source, values) for snippet in snippets]
         environment = {"PATH": _path_variable(), "HOME": str(home), "TMPDIR": str(home / "tmp"), **self.offline}
@@ -75,7 +72,6 @@ class Program:
 
 
 def _path_variable() -> str:
-    """Returns the PATH with the Node.js of the lock file before the machine's."""
     return os.pathsep.join([*map(str, sorted(ENVIRONMENTS.glob(f"{NODE}/node-*/bin"))), os.environ["PATH"]])
 
 

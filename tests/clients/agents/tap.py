@@ -1,5 +1,3 @@
-"""A tap between a program and the gateway, which keeps what the program sends, byte by byte."""
-
 from __future__ import annotations
 
 import contextlib
@@ -13,8 +11,6 @@ _PIECE = 1 << 16
 
 
 class Tap(socketserver.ThreadingTCPServer):
-    """Passes connections on to a port of this machine. `sent` has the bytes that each of them brought."""
-
     daemon_threads = True
 
     def __init__(self, port: int) -> None:

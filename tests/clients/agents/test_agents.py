@@ -1,4 +1,4 @@
-"""Real coding agents, as their makers publish them: each reads and edits a file over each vendor, set as the page says.
+"""Real coding agents: each reads and edits a file over each vendor, set as the page says.
 
 The vendors are strict fakes, so a request that a real one would refuse is refused.
 """

@@ -1,6 +1,6 @@
-"""The vendors of the matrix: each is the strict fake of its dialect, behind which a scripted model thinks.
+"""The vendors of the matrix: each is the strict fake of its dialect, with a scripted model behind it.
 
-A request that the vendor would refuse gets the vendor's refusal, so that a cell fails for what would fail in life.
+A request that the vendor would refuse gets its refusal, so a cell fails for what would fail in reality.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ Think = Callable[[ReadRequest], Story]
 
 @dataclass(frozen=True)
 class Vendor:
-    """A vendor with the model that programs are set to. `counts` are its answers to the question for the tokens of a
-    prompt, by how the path ends."""
+    """`counts` are its answers to requests for a prompt's token count, by the end of the path."""
 
     title: str
     provider: str
@@ -37,12 +36,12 @@ class Vendor:
 
     @property
     def price(self) -> dict[str, Any]:
-        """The model's price in US dollars for a million tokens."""
+        """In US dollars for a million tokens."""
         return {"provider": self.provider, "model": self.model.rpartition("/")[2], "input": "2", "output": "10"}
 
     def step(self, think: Think, *, breaks: bool = False) -> Step:
-        """Returns the step that answers each request with what `think` says of it, unless the vendor refuses it. A
-        vendor that `breaks` is away from the first call of a tool on."""
+        """Answers each request with what `think` says, unless the vendor refuses it. A vendor that `breaks` is away
+        from the first tool call on."""
         has_called = False
 
         async def step(received: Received, connection: Connection) -> None:

@@ -1,5 +1,5 @@
-"""What the doubles of the service answer: each answer is checked against the OpenAPI document, whose least is the rest
-of what a test does not state."""
+"""Answers of the service's doubles. Each is checked against the OpenAPI document, whose minimum fills in what a test
+does not state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Answered:
 
 
 def entry(schema: str, **stated: Any) -> dict[str, Any]:
-    """Returns what the document calls by this name, with the fields that are stated."""
     return {**example({"$ref": f"#/components/schemas/{schema}"}, {}), **stated}
 
 
@@ -35,7 +34,6 @@ def page(results: list[Any]) -> dict[str, Any]:
 
 
 def check_all(answers: Iterable[Answered]) -> None:
-    """Raises AssertionError for an answer that the service does not give."""
     for one in answers:
         path = operation_path(one.path)
         assert path, f"{one.method} {one.path} is no operation of the document"

@@ -1,5 +1,3 @@
-"""Fixtures for the clients of `clients/`: each test runs for the one in Python and the one in TypeScript."""
-
 from __future__ import annotations
 
 import fcntl
@@ -20,7 +18,6 @@ _BUILD_SECONDS = 300
 
 @pytest.fixture(scope="session")
 def compiled() -> None:
-    """Has make compile the client for TypeScript. Fails with make's words where that is impossible."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     with (ROOT / "Makefile").open() as makefile:
         # Two runs of the suite compile one after the other.
@@ -45,7 +42,6 @@ def server() -> Iterator[PromptServer]:
 
 @pytest.fixture(params=list(DRIVERS))
 def driver(request: pytest.FixtureRequest, compiled: None, server: PromptServer) -> Iterator[Driver]:
-    """A client of `server` that waits as long for an answer as the tests do."""
     address = {"base_url": server.base_url, "api_key": "svc_test", "project_id": "p", "timeout": TIMEOUT_SECONDS}
     with closing(DRIVERS[request.param](address)) as made:
         yield made
@@ -53,7 +49,6 @@ def driver(request: pytest.FixtureRequest, compiled: None, server: PromptServer)
 
 @pytest.fixture(params=list(DRIVERS))
 def hasty(request: pytest.FixtureRequest, compiled: None, server: PromptServer) -> Iterator[Driver]:
-    """A client of `server` that soon gives up waiting."""
     address = {"base_url": server.base_url, "api_key": "svc_test", "project_id": "p", "timeout": 0.3}
     with closing(DRIVERS[request.param](address)) as made:
         yield made

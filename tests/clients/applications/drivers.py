@@ -1,4 +1,4 @@
-"""Drives the clients of `clients/` alike: the one for Python here, the one for TypeScript in a process of Node.js."""
+"""Drives the clients of `clients/` alike: Python's here, TypeScript's in a process of Node.js."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ MODULE = ENVIRONMENTS / "typescript" / "dist" / "index.js"
 
 @dataclass(frozen=True)
 class Refused:
-    """The error that a client raised."""
-
     kind: str
     status: int
     code: str
@@ -37,7 +35,7 @@ class Driver(Protocol):
         """Returns the prompt as JSON, or Refused."""
 
     def get_at_once(self, count: int, begun: Callable[[], Any]) -> list[Any]:
-        """Returns the prompts of so many concurrent gets; `begun` is called when all have been begun."""
+        """`begun` is called when all gets have begun."""
 
     def call(self, name: str, *given: Any, **options: Any) -> Any:
         """Returns the answer of another method, or Refused."""
@@ -49,7 +47,7 @@ Address = dict[str, Any]
 
 
 def later(driver: Driver, **options: Any) -> Any:
-    """Returns what a get gives five seconds later: the client asks again, however late the last failure came in."""
+    """Gets five seconds later: the client asks again, however late the last failure came in."""
     driver.advance(5)
     return driver.get(**options)
 

@@ -1,5 +1,3 @@
-"""A service that knows one experiment, and remembers the requests. Its answers are those of the OpenAPI document."""
-
 from __future__ import annotations
 
 import json
@@ -155,7 +153,6 @@ class ExperimentServer:
 
 
 def known_id(name: str) -> str:
-    """Returns the id of what the tests call so."""
     return str(uuid5(NAMESPACE_OID, name))
 
 
@@ -215,7 +212,6 @@ def _body(handler: BaseHTTPRequestHandler) -> bytes:
 
 @contextmanager
 def experiment_server() -> Iterator[ExperimentServer]:
-    """Serves until the end of the block, on a port of its own."""
     server = ExperimentServer()
 
     class Handler(BaseHTTPRequestHandler):

@@ -48,8 +48,8 @@ _LOOKS_A_NEW_CLIENT = 10
 
 @dataclass
 class Figures:
-    """The counts of an outage. `fetches`, `kept` and `new` count the answers while the stores were away: over HTTP, of
-    clients that had fetched before, and of new clients. `wrong` names the answers that were not as before."""
+    """`fetches`, `kept` and `new` count answers while the stores were away: over HTTP, of clients that had fetched
+    before, and of new clients. `wrong` names answers that differ from before."""
 
     seconds: float = 0.0
     looks: int = 0
@@ -75,8 +75,6 @@ class Figures:
 
 
 class Outage:
-    """A running product whose stores can be taken away, and the applications that fetch its prompts."""
-
     def __init__(self, service: LiveService, stores: Stores, stack: ExitStack) -> None:
         self.service, self.stores, self.figures = service, stores, Figures()
         self._stack = stack
@@ -90,7 +88,7 @@ class Outage:
             assert {prompt["source"] for prompt in prompts} == {"service"}, (name, prompts)
 
     def look(self, *, after: float) -> None:
-        """Has everybody fetch every prompt once, `after` these seconds on the clocks of the clients."""
+        """Has everybody fetch every prompt once, `after` seconds on the clients' clocks."""
         figures = self.figures
         if self._session.get(f"{self.service.base_url}/readyz", timeout=TIMEOUT_SECONDS).status_code != 200:
             figures.wrong.append("a load balancer would have taken the host out")
@@ -110,7 +108,7 @@ class Outage:
         figures.looks += 1
 
     def _look_with_new_clients(self) -> None:
-        """A client that has kept nothing has to get its prompts of the service."""
+        """A client that has kept nothing must get its prompts from the service."""
         for name in DRIVERS:
             with closing(self._driver(name)) as client:
                 self._compare(f"a new client for {name}", _prompts(client), self._kept[name])
@@ -135,7 +133,6 @@ class Outage:
         return self._session.get(url, params=parameters, timeout=TIMEOUT_SECONDS)
 
     def _made(self) -> None:
-        """Makes the prompts and returns when the worker knows them."""
         project = Project(self.service, self.service.project_id, self.service.api_key)
         support = project.prompt(
             "support",
@@ -156,7 +153,7 @@ class Outage:
 
 @contextmanager
 def outage(environment: Mapping[str, str] | None = None) -> Iterator[Outage]:
-    """Starts the product with one web worker, since each has a snapshot of its own, on stores of its own."""
+    """Starts the product on its own stores with one web worker, since each worker has its own snapshot."""
     with ExitStack() as stack:
         # The folder's name is short: a Unix socket's path has at most 107 bytes.
         folder = Path(tempfile.mkdtemp(prefix="out-", dir="/tmp"))

@@ -1,5 +1,3 @@
-"""The programs that run an experiment in a pipeline: `svc` in both languages, and `manage.py run_experiment`."""
-
 from __future__ import annotations
 
 import json
@@ -26,8 +24,6 @@ PUSHES = {"python": [*_PYTHON, "datasets", "push"], "typescript": [*_NODE, "data
 
 @dataclass(frozen=True)
 class Done:
-    """A program that has ended. `found` is the object on its standard output, None where that is empty."""
-
     code: int
     found: Any
     told: str
@@ -57,12 +53,12 @@ def start(
 
 
 def _heed_interrupts() -> None:
-    """Undoes what the parent may have set: a shell has what it runs in the background ignore interrupts."""
+    """Undoes what the parent may have set: shells make background programs ignore interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def ended(child: subprocess.Popen[str], key: str) -> Done:
-    """Returns what a program leaves. Its key must be in none of it."""
+    """The key must appear in none of the output."""
     out, told = child.communicate(timeout=TIMEOUT_SECONDS)
     assert key not in out + told
     lines = out.splitlines()

@@ -1,5 +1,3 @@
-"""A server of prompts that answers rightly, wrongly, slowly or not at all, and remembers the requests."""
-
 from __future__ import annotations
 
 import json
@@ -75,7 +73,6 @@ def send(handler: BaseHTTPRequestHandler, status: int, raw: bytes, **headers: st
 
 
 def _answer(server: PromptServer, handler: BaseHTTPRequestHandler, status: int, raw: bytes, **headers: str) -> None:
-    """Sends what the service itself answers, in contrast to what is between it and an application."""
     server.answered.append(Answered(handler.command, handler.path, status, raw))
     send(handler, status, raw, content_type=JSON, **headers)
 
@@ -149,7 +146,6 @@ BEHAVIOURS: dict[str, Callable[[PromptServer, BaseHTTPRequestHandler], None]] = 
 
 @contextmanager
 def prompt_server() -> Iterator[PromptServer]:
-    """Serves until the end of the block, on a port of its own."""
     server = PromptServer()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,5 +1,3 @@
-"""An experiment in a pipeline, by each of the programs that run one, against a service of one experiment."""
-
 from __future__ import annotations
 
 import os
@@ -24,6 +22,7 @@ from tests.clients.applications.experiment_server import (
     known_id,
 )
 from tests.clients.applications.programs import PUSHES, RUNS, Done, ended, start
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 EVALUATORS = ("--evaluator", "tone@2", "--evaluator", "schema:a@b:must-pass:min-rate=0.9")
@@ -224,18 +223,7 @@ def test_run__prompt_file_that_is_the_active_version__has_nothing_to_try(svc: Pr
     assert "**unchanged**" in (svc.folder / "comment.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        (["--dataset", "nothing"], "data set named 'nothing'"),
-        (["--config", "nobody"], "prompt config named 'nobody'"),
-        (["--version", "9"], "version 9 of the prompt config 'support'"),
-        (["--against", "8"], "version 8 of the prompt config 'support'"),
-        (["--evaluator", "ton"], "evaluator named 'ton'"),
-        (["--evaluator", "tone@7:optional"], "version 7 of the evaluator 'tone'"),
-        (["--evaluator", "tone:requird"], "evaluator named 'tone:requird'"),
-    ],
-)
+@tabled
 def test_run__unknown_name__is_named_and_nothing_is_made(svc: Program, changed: list[str], named: str) -> None:
     done = svc.run(*ASKED, "--version", "5", *changed)
 
@@ -244,21 +232,7 @@ def test_run__unknown_name__is_named_and_nothing_is_made(svc: Program, changed: 
     assert {one.method for one in svc.server.received} == {"GET"}
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--version", "5", "--prompt-file", "a.md"], "--prompt-file"),
-        ([], "--version"),
-        (["--version", "zero"], "--version"),
-        (["--version", "5", "--margin", "2"], "--margin"),
-        (["--version", "5", "--max-cost", "-1"], "--max-cost"),
-        (["--version", "5", "--fail-on", "luck"], "--fail-on"),
-        (["--version", "5", "--evaluator", "tone:min-rate=often"], "--evaluator"),
-        (["--version", "5", "--evaluator", ":must-pass"], "--evaluator"),
-        (["--version", "5", "--url", "localhost"], "--url"),
-        (["--version", "5", "--colour"], "--colour"),
-    ],
-)
+@tabled
 def test_run__wrong_options__are_named_and_exit_with_3(svc: Program, options: list[str], named: str) -> None:
     done = svc.run(*ASKED, *options)
 

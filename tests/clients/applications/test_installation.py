@@ -1,7 +1,7 @@
-"""The clients of `clients/` are installed in every way that their pages name, and imported from there.
+"""The clients of `clients/` install in every way that their pages name, and import from there.
 
-What is built is a copy, since a build leaves its products beside the sources. Nothing is installed but the client, and
-the compiler of the one for TypeScript, from npm's cache where it has it.
+Builds use a copy, since they leave products beside the sources. Only the client is installed, and the TypeScript
+compiler, from npm's cache where it has it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _NAMES = "import * as client from 'prompt-gateway-client'; console.log(Object.ke
 
 
 def run(*command: str | Path, at: Path) -> str:
-    """Returns what the command prints. Fails with all its words if it fails."""
     environment = {**os.environ, "npm_config_prefer_offline": "true", "npm_config_update_notifier": "false"}
     done = subprocess.run(
         command, cwd=at, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
@@ -41,7 +40,6 @@ def run(*command: str | Path, at: Path) -> str:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A git repository with the clients where the product has them."""
     repository = tmp_path / "repository"
     shutil.copytree(ROOT / "clients", repository / "clients", ignore=_BUILT)
     for name in ("package.json", ".gitignore"):

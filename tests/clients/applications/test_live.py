@@ -1,5 +1,3 @@
-"""Both clients against the live service: prompts, feedback, scores, and the service gone."""
-
 from __future__ import annotations
 
 import time
@@ -23,7 +21,6 @@ VERSIONS: list[dict[str, Any]] = [
 
 
 def make_project(service: GatewayService) -> Gateway:
-    """Makes a project with a prompt, whose second version has the label `staging`."""
     project = service.new_project()
     made = service.seeder.call("make_prompt", project_id=project.project_id, name="support", versions=VERSIONS)
     labelled = project.manage("PUT", f"prompts/configs/{made['config_id']}/labels/staging", {"version_number": 2})
@@ -55,7 +52,6 @@ def language(request: pytest.FixtureRequest, compiled: None) -> str:
 
 @pytest.fixture
 def live(language: str, project: Gateway) -> Iterator[Driver]:
-    """A client with a key of the four narrow scopes of applications."""
     key = project.service.make_key(project.project_id, scopes=["prompts:read", "feedback:write", "scores:write"])
     with closing(driver_of(language, project, key=key)) as made:
         yield made

@@ -1,5 +1,3 @@
-"""Experiments in pipelines against the live service, whose provider answers and judges as scripted."""
-
 from __future__ import annotations
 
 import json
@@ -28,14 +26,11 @@ EVALUATORS = ("--evaluator", "kind:must-pass", "--evaluator", "warm")
 
 @dataclass
 class Pipeline:
-    """A project with a data set and two evaluators, one of them a judge. Warm answers are good ones."""
-
     project: Project
     script: Script
     prompts: list[str] = field(default_factory=list)
 
     def prompt(self) -> str:
-        """Returns the name of a new prompt, none of whose answers are there: its active version, and three others."""
         name = f"support {len(self.prompts)}"
         self.prompts.append(name)
         version = {"system_prompt": "Be kind.", "model": "openai/gpt-4o", "temperature": 1, "max_tokens": 20}
@@ -49,7 +44,7 @@ class Pipeline:
         return name
 
     def run(self, program: str, prompt: str, version: int, *options: str, at: Path) -> Done:
-        """Runs a program with both files, whose verdict has to be the one on standard output."""
+        """The verdict must be the one on standard output."""
         given = ("--dataset", "regression", "--config", prompt, "--version", str(version), "--margin", "0.2", *options)
         files = ("--junit", "junit.xml", "--markdown", "comment.md")
         project = self.project
@@ -60,7 +55,6 @@ class Pipeline:
         return done
 
     def asked(self) -> int:
-        """Returns how many answers and grades the provider was asked for. Its models are asked for as well."""
         return sum(bool(request.body) for request in self.script.received)
 
     def experiment(self, done: Done) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Five minutes without any store, which the clients of applications do not notice; `make outage` takes the five
-minutes in full."""
+"""Clients of applications do not notice an outage of all stores. `make outage` takes the full five minutes."""
 
 from __future__ import annotations
 

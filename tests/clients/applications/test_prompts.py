@@ -1,5 +1,3 @@
-"""The cache of prompts in both clients, against a server that answers rightly, wrongly, slowly or not at all."""
-
 from __future__ import annotations
 
 import asyncio
@@ -9,13 +7,14 @@ from prompt_gateway_client import AsyncPromptGateway, PromptGateway
 
 from tests.clients.applications.drivers import Driver, Refused, later
 from tests.clients.applications.prompt_server import WRONG, PromptServer
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 AWAY = Refused("UnavailableError", 0, "")
 
 
 def reads(server: PromptServer, count: int) -> bool:
-    """Waits until the server has been asked so often, and returns that it was not asked more."""
+    """Waits until the server was asked `count` times, and returns that it was not asked more."""
     return wait_until(lambda: len(server.received) >= count, what=f"{count} reads") and len(server.received) == count
 
 
@@ -148,14 +147,7 @@ def test_get__no_answer__is_the_fallback_or_what_was_kept(hasty: Driver, server:
     assert hasty.get() == kept
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "status", "code"),
-    [
-        ("unknown", 404, "prompt_config_not_found"),
-        ("missing", 422, "missing_variable"),
-        ("revoked", 401, "invalid_api_key"),
-    ],
-)
+@tabled
 def test_get__refusal__is_raised_and_forgets_what_was_kept(
     driver: Driver, server: PromptServer, behaviour: str, status: int, code: str
 ) -> None:

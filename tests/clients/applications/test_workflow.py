@@ -1,5 +1,3 @@
-"""The workflow that docs/ci.md shows: its YAML, and its shell step against a service."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""The gateway with its analytics store, to which exporters send, and their environments."""
-
 from __future__ import annotations
 
 import fcntl
@@ -20,7 +18,6 @@ from tests.gateway.service import Gateway, GatewayService
 
 @pytest.fixture(scope="session")
 def installed() -> None:
-    """Has `make exporters` install what the lock files name. Fails with make's words where that is impossible."""
     # The variables of a make around this one would change what it does.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     with (ROOT / "Makefile").open() as makefile:

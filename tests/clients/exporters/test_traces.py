@@ -1,7 +1,6 @@
-"""Exporters of today, unchanged: the trace of a call is whole in its session's timeline, the application's root on top.
+"""Unchanged exporters: a call's trace is whole in its session's timeline, with the application's root on top.
 
-The scripts name the session in the way of their instrumentation alone, and send the gateway `traceparent` and nothing
-of the session.
+The scripts name the session only in the way of their instrumentation, and send the gateway only `traceparent`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ NODE = ENVIRONMENTS / "node-exporters"
 
 
 def command(name: str) -> list[str]:
-    """Returns the command of an exporter's script. Node looks for packages from the script's own folder."""
     if name == "ai_sdk":
         return ["node", str(shutil.copy(FOLDER / "node" / "with_ai_sdk.mjs", NODE))]
     return [PYTHON, str(FOLDER / "scripts" / f"with_{name}.py")]

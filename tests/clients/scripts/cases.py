@@ -1,4 +1,4 @@
-"""The run of a client's script: the cases of its variants, and what the client made of the answers, as JSON.
+"""Runs the cases of a client's variants, and writes what the client made of the answers as JSON.
 
 A script runs in the clients' own environment, so it imports nothing of the project.
 """
@@ -28,7 +28,6 @@ Result = dict[str, Any]
 
 
 def weather_in(city: str) -> str:
-    """Returns the answer of the tool `get_weather`."""
     return f"sunny in {city}"
 
 
@@ -52,12 +51,10 @@ class Refused(ABC):
 
     @abstractmethod
     def ask(self, prompt: str, *, key: str | None = None, model: str = MODEL, **options: Any) -> Any:
-        """Sends a request that has to be refused. A `key` of None is that of the environment."""
+        """Sends a request that must be refused. A `key` of None is the environment's."""
 
 
 class Embeddings(Refused):
-    """The vectors of texts."""
-
     name = "embeddings"
 
     def embedded(self, prompt: str) -> Result:
@@ -103,7 +100,6 @@ class Variant(Refused):
 
 
 def error_result(error: BaseException) -> Result:
-    """Returns the class of an error, its status where it has one, and its text with those of its causes."""
     status = next((found for cause in _causes(error) if (found := _status(cause)) is not None), None)
     return {
         "error": type(error).__name__,

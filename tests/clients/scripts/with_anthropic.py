@@ -1,5 +1,3 @@
-"""Anthropic's SDK: the Messages API, its tool runner and its structured outputs."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -19,8 +17,6 @@ def request(prompt: str, model: str = MODEL) -> dict[str, Any]:
 
 
 def weather_tool(cities: list[str]) -> Any:
-    """Returns the tool, which notes the cities that it is called with."""
-
     @beta_tool
     def get_weather(city: str) -> str:
         """Returns the weather.

@@ -1,5 +1,3 @@
-"""instructor: structured output by tools, by JSON schema, and by tools of the Responses API."""
-
 from __future__ import annotations
 
 from typing import Any

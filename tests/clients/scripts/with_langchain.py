@@ -1,5 +1,3 @@
-"""LangChain: ChatOpenAI on both of OpenAI's APIs, and ChatAnthropic."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""LiteLLM as a client: chat completions, the Responses API and Anthropic's Messages."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""LlamaIndex: OpenAILike on chat completions, and its class for the Responses API."""
-
 from __future__ import annotations
 
 import asyncio

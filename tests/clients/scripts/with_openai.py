@@ -1,5 +1,3 @@
-"""OpenAI's SDK: chat completions and the Responses API."""
-
 from __future__ import annotations
 
 import json

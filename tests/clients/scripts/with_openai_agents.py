@@ -1,5 +1,3 @@
-"""OpenAI's Agents SDK with its default class of models, which speaks the Responses API."""
-
 from __future__ import annotations
 
 import asyncio
@@ -24,8 +22,6 @@ def config(key: str | None = None) -> RunConfig:
 
 
 def helper(cities: list[str]) -> Agent:
-    """Returns an agent with the tool, which notes the cities that it is called with."""
-
     @function_tool
     def get_weather(city: str) -> str:
         cities.append(city)

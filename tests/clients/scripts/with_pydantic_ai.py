@@ -1,5 +1,3 @@
-"""Pydantic AI: the Responses API, which `openai:` names, chat completions and Anthropic's Messages."""
-
 from __future__ import annotations
 
 import asyncio

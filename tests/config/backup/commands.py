@@ -1,5 +1,3 @@
-"""The commands in this process, and in one of their own on SQLite."""
-
 from __future__ import annotations
 
 import io
@@ -17,21 +15,19 @@ from tests.services import START_SECONDS
 
 
 def backup(place: Path | str, *words: str) -> str:
-    """Returns the name of the new backup."""
     out = io.StringIO()
     call_command("backup", str(place), *words, stdout=out)
     return out.getvalue().rpartition("backup: ")[2].strip().rpartition("/")[2]
 
 
 def restore(place: Path | str, *words: str) -> str:
-    """Returns what the command prints."""
     out = io.StringIO()
     call_command("restore", str(place), *words, stdout=out)
     return out.getvalue()
 
 
 def on_sqlite(var_dir: Path, *words: str, **environment: str) -> str:
-    """Runs a command on the SQLite database of a VAR_DIR, which is made when it is missing; returns its output."""
+    """Runs a command on the SQLite database of a VAR_DIR, which is made if missing; returns its output."""
     if not var_dir.exists():
         place_database(var_dir)
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "SECRET_KEY", "ENCRYPTION_KEYS") if name in os.environ}
@@ -54,6 +50,6 @@ def manifest_of(place: Path, name: str) -> dict[str, Any]:
 
 
 def tables_of(place: Path, name: str) -> dict[str, tuple[int, str]]:
-    """Returns the rows of each table, and the checksum of its file, but for the audit log, which names backups."""
+    """Leaves out the audit log, which names backups."""
     files = manifest_of(place, name)["files"]
     return {file["name"]: (file["rows"], file["sha256"]) for file in files if "AuditEntry" not in file["name"]}

@@ -1,5 +1,3 @@
-"""An installation to back up, and its stores wiped."""
-
 from __future__ import annotations
 
 import io
@@ -23,7 +21,6 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def full(transactional_db: None) -> Project:
-    """A project with a row in nearly each table of the SQL database."""
     ensure_canary()
     project = make_project()
     one_of_everything(project)
@@ -32,7 +29,7 @@ def full(transactional_db: None) -> Project:
 
 @pytest.fixture
 def wipe(clickhouse: None) -> Iterator[Callable[[], None]]:
-    """`wipe()` leaves a SQL database with tables without rows, and an analytics store without tables."""
+    """`wipe()` empties the SQL tables and removes those of the analytics store."""
 
     def wiped() -> None:
         call_command("flush", interactive=False, verbosity=0)

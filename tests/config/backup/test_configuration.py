@@ -1,5 +1,3 @@
-"""The configuration in a backup: both kinds of SQL database, secrets or none, and a restore that is whole or none."""
-
 from __future__ import annotations
 
 import gzip

@@ -1,5 +1,3 @@
-"""What `manage.py restore` and `manage.py backup` refuse: one sentence, and nothing has changed."""
-
 from __future__ import annotations
 
 import gzip
@@ -21,6 +19,7 @@ from core.models import AuditEntry, Project
 from tests.config.backup.commands import backup, restore
 from tests.factories.core import make_project
 from tests.factories.everything import one_of_everything
+from tests.tables.cases import tabled
 
 Damage = Callable[[Path], object]
 
@@ -29,7 +28,6 @@ Damage = Callable[[Path], object]
 def backed_up(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A backup of the configuration, which tests copy before they change it."""
     place = tmp_path_factory.mktemp("backups")
     with django_db_blocker.unblock():
         ensure_canary()
@@ -41,7 +39,6 @@ def backed_up(
 
 @pytest.fixture
 def made(transactional_db: None, backed_up: Path, place: Path) -> Path:
-    """A backup of the configuration, and an empty database."""
     shutil.copytree(backed_up, place / backed_up.name)
     return place / backed_up.name
 
@@ -81,7 +78,7 @@ def spoilt(name: str) -> Damage:
 
 
 def renamed(name: str) -> Damage:
-    """Has the manifest name its first file otherwise, as a manifest of somebody else could."""
+    """Has the manifest name its first file differently, as a forged one could."""
 
     def rename(folder: Path) -> None:
         files = json.loads((folder / "manifest.json").read_text())["files"]
@@ -144,14 +141,7 @@ def test_restore__with_other_encryption_keys__is_refused(made: Path, settings: S
     assert not Project.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("place", "sentence"),
-    [
-        ("ftp://host/folder", "ftp://host/folder: give a folder, or s3://bucket/prefix."),
-        ("s3://", "s3://: give a folder, or s3://bucket/prefix."),
-        ("/nowhere/at/all", "/nowhere/at/all: there is no backup."),
-    ],
-)
+@tabled
 def test_restore__of_no_place__is_refused(transactional_db: None, place: str, sentence: str) -> None:
     assert refused(place) == sentence
 

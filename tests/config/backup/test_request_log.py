@@ -1,5 +1,3 @@
-"""The request log in a backup: its figures, what was erased before and after, and what is not restored."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""A ClickHouse server that writes its backup to object storage itself: what we ask of it, and that ClickHouse does it.
+"""A ClickHouse server that writes its backup to object storage itself.
 
-The embedded engine lets nobody reach a bucket, so that chDB itself runs the statements, in a process of its own.
+The embedded engine lets nobody reach a bucket, so chDB itself runs the statements, in its own process.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_statement__with_keys_of_a_session__leaves_the_server_its_own_role(
 
 @pytest.fixture
 def server(settings: Settings, monkeypatch: pytest.MonkeyPatch, bucket: str) -> list[str]:
-    """A server that has no disk which this host sees; returns the places that it was sent to."""
+    """A server without a disk that this host sees; returns the places that it was sent to."""
     settings.CLICKHOUSE_BACKUP_DIR = None
     asked: list[str] = []
 

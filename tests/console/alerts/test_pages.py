@@ -1,5 +1,3 @@
-"""The pages of alerts and of their channels: who may do what, what is refused where, and secrets that are not shown."""
-
 from __future__ import annotations
 
 import json
@@ -14,12 +12,12 @@ from pytest_django import Settings
 
 from core.models import Project
 from core.roles import Role
-from gateway.alerts.channels import add_channel
+from gateway.alerts import channels
 from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from tests.console.conftest import sent, shown, signed_in, text_of
-from tests.factories.core import make_project
 from tests.factories.dashboards import make_dashboard
 from tests.gateway.alerts.receiver import Receiver, receiver_at
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -40,7 +38,7 @@ def slack(project: Project, settings: Settings) -> Iterator[AlertChannel]:
     Receiver.received.clear()
     Receiver.statuses.clear()
     with receiver_at() as address:
-        yield add_channel(project.pk, {"name": "Team", "kind": "slack", "url": address}, actor="test")
+        yield channels.CHANNELS.create(project.pk, {"name": "Team", "kind": "slack", "url": address}, actor="test")
 
 
 def alert_of(project: Project) -> FigureAlert:
@@ -91,19 +89,7 @@ def test_form__address_with_odd_filters__is_not_filled_in_by_them(
     assert "What to watch" in shown(editor, project, NEW, figure="error_rate", filters=filters)
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"threshold": "many"}, "Enter a number."),
-        ({"threshold": ""}, "This field is required."),
-        ({"threshold": "101"}, "A share is from 0 to 1."),
-        ({"condition": "falls_by_percent", "threshold": "101"}, "Nothing falls by more than 100 percent."),
-        ({"figure": "of_last_year"}, "of_last_year is not one of the available choices"),
-        ({"window_minutes": "99999"}, "99999 is not one of the available choices"),
-        ({"filters": "colour"}, "A name, an equals sign and a value are expected in each line."),
-        ({"filters": "colour=red"}, "There is no such filter."),
-    ],
-)
+@tabled
 def test_form__wrong_value__says_so_in_place_and_saves_nothing(
     editor: Client, project: Project, given: dict[str, str], problem: str
 ) -> None:
@@ -140,15 +126,7 @@ def test_alert__changed_silenced_tried_and_deleted(editor: Client, project: Proj
     assert not FigureAlert.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("action", "hours", "said"),
-    [
-        ("silence", "1000000", "Choose how long the alert is silent."),
-        ("silence", "", "Choose how long the alert is silent."),
-        ("explode", "", "There is no such action."),
-        ("test", "", "The alert has no channel that a message could be sent by."),
-    ],
-)
+@tabled
 def test_alert__what_cannot_be_done__is_refused_with_a_sentence(
     editor: Client, project: Project, action: str, hours: str, said: str
 ) -> None:
@@ -213,15 +191,7 @@ def test_channels__administrator__secret_is_never_shown_again(
     assert not AlertChannel.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"kind": "slack", "url": "http://127.0.0.1/x"}, "must not be a private address"),
-        ({"kind": "webhook", "url": ""}, "Enter the whole address of the webhook."),
-        ({"kind": "email", "emails": "nobody"}, "Enter a valid email address."),
-        ({"kind": "email", "emails": ""}, "At least one address is needed."),
-    ],
-)
+@tabled
 def test_channels__wrong_address__says_so_in_place(
     administrator: Client, project: Project, settings: Settings, given: dict[str, Any], problem: str
 ) -> None:
@@ -230,15 +200,7 @@ def test_channels__wrong_address__says_so_in_place(
     assert not AlertChannel.objects.exists()
 
 
-def test_other_project__its_alerts_are_not_there(editor: Client, project: Project) -> None:
-    values = {"condition": "above", "threshold": 0.1, "window_minutes": 5}
-    foreign = FigureAlert.objects.create(project=make_project(), name="Foreign", query={"figure": "x"}, **values)
-    assert editor.get(page_of(foreign)).status_code == 404
-    assert "Foreign" not in shown(editor, project, ALERTS)
-
-
 def links_of(text: str) -> dict[str, str]:
-    """Returns the addresses of the form by the figure that they alert on."""
     found = re.findall(r'href="([^"]+)">Alert on this<span class="sr">: ([^<]*)</span>', text)
     return {name: address for address, name in found}
 

@@ -1,5 +1,3 @@
-"""The page of API keys: what each used and cost, a new key shown once, changing its limits, and revoking."""
-
 from __future__ import annotations
 
 import re
@@ -19,6 +17,7 @@ from core.rights.scopes import DESCRIPTIONS
 from tests.console.conftest import sent, shown, text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -81,16 +80,7 @@ def test_make__with_limits__stored_and_shown_beside_their_use(
     assert "60 requests a minute; models gpt-*, anthropic/*" in text
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"monthly_budget_usd": "-1"},
-        {"rate_limit_rpm": "0"},
-        {"max_concurrent_requests": "100001"},
-        {"allowed_models": "a\na"},
-        {"metadata": "team name = x"},
-    ],
-)
+@tabled
 def test_make__bad_limit__refused_at_its_field(administrator: Client, project: Project, values: dict[str, Any]) -> None:
     text = text_of(sent(administrator, project, PATH, name="shop", scopes=["gateway"], **values))
 
@@ -117,7 +107,6 @@ def test_make__manage__stands_apart_and_says_what_it_opens(administrator: Client
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Returns what the page's last form shows, as a browser sends it."""
     form = text[text.rindex('<form method="post" class="form"') :]
     inputs = {
         name: value[1] if (value := re.search(r'value="([^"]*)"', tag)) else ""

@@ -1,5 +1,3 @@
-"""The page of the audit log."""
-
 from __future__ import annotations
 
 from html import unescape

@@ -1,5 +1,3 @@
-"""The page that connects an application: its steps by what is there, its snippets by address, key and model."""
-
 from __future__ import annotations
 
 import re
@@ -20,6 +18,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 from tests.factories.settings import make_settings
 from tests.store_away import store_away
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -33,14 +32,12 @@ def add_provider(project: Project, provider: str, **values: Any) -> None:
 
 
 def log(project: Project, folder: Path, **values: Any) -> str:
-    """Stores a request of the project; returns its id."""
     entry = make_entry(project_id=str(project.pk), **values)
     store(folder, entry)
     return str(entry.record.request_id)
 
 
 def states(text: str) -> list[str]:
-    """Returns the state of each of the three steps."""
     [steps] = re.findall(r'<ol class="connect-steps".*?</ol>', text, re.DOTALL)
     return re.findall(r'class="badge \w+">([^<]+)<', steps)
 
@@ -180,14 +177,7 @@ def test_snippets__address__is_that_of_the_browser(administrator: Client, projec
     assert "ANTHROPIC_BASE_URL=https://llm.example.com/api/gateway\n" in text
 
 
-@pytest.mark.parametrize(
-    ("providers", "preferred", "model"),
-    [
-        ([], [], "openai/gpt-4o-mini"),
-        (["cohere", "anthropic"], [], "anthropic/claude-sonnet-5"),
-        (["anthropic"], ["gpt-5.5", "claude-opus-5"], "claude-opus-5"),
-    ],
-)
+@tabled
 def test_snippets__model__is_one_of_an_enabled_provider(
     administrator: Client, project: Project, providers: list[str], preferred: list[str], model: str
 ) -> None:
@@ -221,7 +211,6 @@ def test_snippets__model_that_nobody_serves__said_and_another_stands_there(
 
 
 def text_of_raw(answer: Any) -> str:
-    """Returns the page as it is sent, with its entities."""
     return b"".join(answer.streaming_content).decode()
 
 
@@ -256,14 +245,7 @@ def test_api_key__that_calls_no_model__has_no_box(administrator: Client, project
     assert "connect-steps" not in text_of(sent(administrator, project, "/admin/keys/api/", **given))
 
 
-@pytest.mark.parametrize(
-    ("model", "values", "is_named"),
-    [
-        ("gpt-5.5", {}, True),
-        ("openai/gpt-5.5", {"openai_responses_for_tools": True}, False),
-        ("openai/gpt-4o", {}, False),
-    ],
-)
+@tabled
 def test_page__model_that_refuses_tools_in_chat__names_the_setting(
     administrator: Client, project: Project, model: str, values: dict[str, Any], is_named: bool
 ) -> None:

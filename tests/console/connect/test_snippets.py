@@ -1,5 +1,3 @@
-"""The snippets as texts that shells, Python, JavaScript and TOML read, whatever is in them."""
-
 from __future__ import annotations
 
 import ast
@@ -17,12 +15,11 @@ _NAMES = ["gpt-4o", 'it\'s a "test"', "größe/日本", "$(reboot) `id` \\", "</
 
 
 def texts(call: Call) -> dict[str, str]:
-    """Returns what each tab has people paste."""
     return {tab.name: tab.blocks[min(1, len(tab.blocks) - 1)].text for tab in tabs_of(call)}
 
 
 def words_of(command: str) -> list[str]:
-    """Returns the words as a shell reads them, which joins lines where `shlex` does not."""
+    """A shell joins lines where `shlex` does not."""
     return shlex.split(command.replace(" \\\n", " "))
 
 

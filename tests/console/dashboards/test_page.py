@@ -1,5 +1,3 @@
-"""The pages of dashboards: charts are kept from other pages, shown, arranged and shared, without scripts."""
-
 from __future__ import annotations
 
 import re
@@ -19,6 +17,7 @@ from tests.factories.core import make_key, make_staff
 from tests.factories.dashboards import make_dashboard
 from tests.factories.prompts import make_config
 from tests.rights.conftest import signed_in
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -33,13 +32,11 @@ def ann(project: Project) -> Client:
 
 
 def links_to_keep(text: str) -> dict[str, str]:
-    """Returns the addresses of the form by the plot or table that they keep."""
     found = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>Keep as chart<span class="sr">: ([^<]*)</span>', text)
     return {unescape(name): unescape(href) for href, name in found}
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """Returns what the form of a chart would send as it is."""
     form = text.partition("<form method")[2] if "What it shows" in text else ""
     inputs = dict(re.findall(r'<input type="text" name="(\w+)" value="([^"]*)"', form))
     chosen = {
@@ -80,16 +77,7 @@ def test_keep_as_chart__from_home__is_on_a_new_dashboard(ann: Client, project: P
     assert "$1.50" in text
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "figures", "group_by"),
-    [
-        ("/admin/usage/", {"group_by": "api_key"}, ["total_cost_usd"], "api_key"),
-        ("/admin/errors/", {}, ["error_count"], "error_code"),
-        ("/admin/analytics/requests/", {"model": "gpt-test", "outcome": "error"}, ["request_count"], "outcome"),
-        ("/admin/prompts/", {}, ["request_count", "error_rate", "total_cost_usd", "average_latency_ms"], "prompt"),
-        ("/admin/providers/", {}, ["error_rate"], "provider"),
-    ],
-)
+@tabled
 def test_keep_as_chart__from_each_page__keeps_its_question(
     project: Project, spool: Path, path: str, query: dict[str, str], figures: list[str], group_by: str
 ) -> None:
@@ -211,20 +199,7 @@ def test_dashboard__shared__is_read_and_not_changed_by_readers(ann: Client, proj
     assert not Dashboard.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"title": ""}, "This field is required."),
-        ({"dashboard_name": ""}, "A new dashboard needs a name."),
-        ({"figures": []}, "This field is required."),
-        ({"figures": ["request_count", "error_rate"], "kind": "line"}, "Figures of different units need a table"),
-        ({"kind": "ranking"}, "A ranking needs what it ranks"),
-        ({"filters": "model"}, "A name, an equals sign and a value are expected in each line."),
-        ({"filters": "weather=rain"}, "There is no such filter."),
-        ({"filters": "min_latency_ms=slow"}, "A valid integer is required."),
-        ({"group_by": "metadata", "kind": "table"}, "Is the name of the metadata to split by"),
-    ],
-)
+@tabled
 def test_form__that_cannot_be_kept__says_why_and_makes_nothing(
     ann: Client, project: Project, changes: dict[str, Any], problem: str
 ) -> None:

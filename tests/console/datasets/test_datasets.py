@@ -1,5 +1,3 @@
-"""The pages of data sets: requests are taken into one, items are read by version and tag, and changed."""
-
 from __future__ import annotations
 
 import json
@@ -25,6 +23,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 from tests.factories.datasets import item_body, make_dataset
 from tests.factories.reviews import make_queue
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 DATASETS = "/admin/datasets/"
@@ -45,7 +44,6 @@ def editor(project: Project) -> Client:
 
 @pytest.fixture
 def stored(clickhouse: None, project: Project, spool: Path) -> list[str]:
-    """The ids of two stored requests, one of them of ann."""
     entries = [
         make_entry(
             json.dumps({"messages": [{"role": "user", "content": f"Where is <{user}>?"}]}).encode(),
@@ -124,16 +122,7 @@ def test_take__nothing_matches__no_set_is_made(editor: Client, stored: list[str]
     assert not Dataset.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"name": ""}, "A new data set needs a name"),
-        ({"filter": "user=ann"}, "The request log has no such parameter"),
-        ({"limit": "1001"}, "less than or equal to 1000"),
-        ({"tags": "x" * 51}, "At most 50 characters"),
-        ({"dataset": "nonsense"}, "Select a valid choice"),
-    ],
-)
+@tabled
 def test_take__wrong_field__is_named(editor: Client, values: dict[str, str], problem: str) -> None:
     answer = editor.post(DATASETS, {"action": "take", "name": "New", "filter": "", "limit": "10", **values})
 
@@ -241,7 +230,6 @@ def test_pages__of_readers__show_no_forms_and_texts_by_role(project: Project) ->
 
 
 def make_experiment(project: Project, inputs: list[dict[str, Any]], **values: Any) -> Experiment:
-    """Returns an experiment of two models with the answers `A 1`, `B 1` and so on; B is the better one of item 1."""
     candidates = [{"label": "A", "model": "one"}, {"label": "B", "model": "two"}]
     row = Experiment.objects.create(
         project=project, name="Short or long", candidates=candidates, item_limit=len(inputs), **values

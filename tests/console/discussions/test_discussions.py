@@ -1,5 +1,3 @@
-"""The panel of comments on the pages of a request and a session, the page of assignments, and the short address."""
-
 from __future__ import annotations
 
 from html import unescape

@@ -1,5 +1,3 @@
-"""The page of end users with limits of their own: who sees it, and what its form does and refuses."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -10,10 +8,11 @@ from django.test import Client
 
 from core.models import AuditEntry, Project
 from core.roles import Role
-from gateway.end_users.services import list_limits
+from gateway.end_users.services import END_USER_LIMITS
 from gateway.tables.end_user import EndUserLimit
 from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.core import make_project
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +53,7 @@ def test_page__reader__sees_limits_with_links_to_requests_and_no_form(project: P
 def test_form__administrator__makes_changes_and_removes(administrator: Client, project: Project) -> None:
     given = {"monthly_budget_usd": "2.5", "rate_limit_rpm": "10", "max_concurrent_requests": "3", "action": "save"}
     assert sent(administrator, project, PATH, user_id=NAME, **given).status_code == 302
-    row = list_limits(project.pk).get()
+    row = END_USER_LIMITS.rows(project.pk).get()
     assert (row.user_id, row.monthly_budget_usd, row.rate_limit_rpm) == (NAME, Decimal("2.5"), 10)
     assert (row.rate_limit_tpm, row.max_concurrent_requests) == (None, 3)
 
@@ -70,33 +69,21 @@ def test_form__administrator__makes_changes_and_removes(administrator: Client, p
     assert (row.rate_limit_tpm, row.max_concurrent_requests) == (500, None)
 
     assert administrator.post(path, {"action": "remove"}).status_code == 302
-    assert not list_limits(project.pk).exists()
+    assert not END_USER_LIMITS.rows(project.pk).exists()
     entries = AuditEntry.objects.filter(object_kind="end user's limits").order_by("id")
     assert [entry.action for entry in entries] == ["created", "changed", "deleted"]
     # The name of an end user may be a person's.
     assert not any("ann" in f"{entry.object_label} {entry.summary} {entry.changes}" for entry in entries)
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"user_id": ""}, "This field is required"),
-        ({"user_id": "x" * 257}, "at most 256 characters"),
-        ({"user_id": NAME}, "has limits already"),
-        ({"rate_limit_rpm": "0"}, "greater than or equal to 1"),
-        ({"rate_limit_tpm": "many"}, "Enter a whole number"),
-        ({"max_concurrent_requests": "100001"}, "less than or equal to 100000"),
-        ({"monthly_budget_usd": "-1"}, "Must be from 0 to 100000000"),
-        ({"monthly_budget_usd": "0.00000000001"}, "no more than 10 decimal places"),
-    ],
-)
+@tabled
 def test_form__invalid__says_why(administrator: Client, project: Project, given: dict[str, Any], problem: str) -> None:
     make(project)
     text = text_of(sent(administrator, project, PATH, **{"user_id": "bob", **given, "action": "save"}))
 
     assert text.count('class="errorlist') == 1
     assert problem in text
-    assert list_limits(project.pk).count() == 1
+    assert END_USER_LIMITS.rows(project.pk).count() == 1
 
 
 def test_page__more_limits_than_a_page_holds__leads_to_the_next(administrator: Client, project: Project) -> None:

@@ -1,5 +1,3 @@
-"""The page of errors."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""The pages of evaluators: made by kind, tried on requests of the log, edited into versions, archived."""
-
 from __future__ import annotations
 
 import json
@@ -19,6 +17,7 @@ from tests.factories.core import make_project, make_staff
 from tests.factories.evaluators import make_evaluator
 from tests.fakes.scripted import answer
 from tests.gateway.evaluations.conftest import Scene, scene, upstream
+from tests.tables.cases import stored, tabled
 
 __all__ = ["scene", "upstream"]
 
@@ -29,41 +28,8 @@ GROUNDED: dict[str, Any] = {
     "meaning": "Every claim stands in the <conversation>.",
     "labels": [{"name": "yes", "meaning": "All do.", "score": 1}, {"name": "no", "meaning": "One is not.", "score": 0}],
 }
-RUBRIC = {
-    "criteria-0-name": "grounded",
-    "criteria-0-meaning": GROUNDED["meaning"],
-    "criteria-0-labels-0-name": "yes",
-    "criteria-0-labels-0-meaning": "All do.",
-    "criteria-0-labels-0-score": "1",
-    "criteria-0-labels-1-name": "no",
-    "criteria-0-labels-1-meaning": "One is not.",
-    "criteria-0-labels-1-score": "0",
-}
 # What a person enters in the form of each kind, and the definition that it makes.
-ENTERED: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
-    "json_schema": ({"schema": '{"type": "object"}'}, {"schema": {"type": "object"}}),
-    "contains": ({"value": " seven ", "negated": "on"}, {"value": " seven ", "ignore_case": False, "negated": True}),
-    "regex": ({"pattern": "^a+$"}, {"pattern": "^a+$", "ignore_case": False, "negated": False}),
-    "equals": ({"ignore_case": "on"}, {"ignore_case": True}),
-    "numeric_within": ({"relative": "0.01"}, {"absolute": None, "relative": 0.01}),
-    "tool_call": ({"name": "refund", "arguments": "ignored"}, {"name": "refund", "arguments": "ignored"}),
-    "length": ({"maximum": "50", "unit": "words"}, {"unit": "words", "minimum": None, "maximum": 50}),
-    "language": ({"language": "de"}, {"language": "de"}),
-    "refusal": (
-        {"phrases": "I cannot\n\nI will not", "expected": "on"},
-        {"phrases": ["I cannot", "I will not"], "expected": True},
-    ),
-    "similarity": ({"model": "openai/embed"}, {"model": "openai/embed"}),
-    "judge": (
-        {"model": JUDGE, "max_tokens": "300", **RUBRIC},
-        {"model": JUDGE, "sees_expected": False, "max_tokens": 300, "criteria": [GROUNDED]},
-    ),
-    "user_feedback": ({}, {}),
-    "pairwise": (
-        {"question": "Which?"},
-        {"question": "Which?", "model": "", "sees_expected": False, "max_tokens": None},
-    ),
-}
+ENTERED: dict[str, tuple[dict[str, str], dict[str, Any]]] = stored(__file__, "ENTERED")
 
 
 @pytest.fixture
@@ -132,24 +98,7 @@ def test_new__each_kind__is_made_shown_and_saved_again_as_it_is(editor: Client, 
     assert row.versions.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "problem"),
-    [
-        ("contains", {"name": ""}, "This field is required"),
-        ("contains", {"name": "known"}, "There is an evaluator of this name"),
-        ("contains", {"definition-good_from": "2"}, "less than or equal to 1"),
-        ("json_schema", {"definition-schema": "{"}, "Enter a valid JSON"),
-        ("json_schema", {"definition-schema": '{"type": 7}'}, "This is no JSON schema"),
-        ("regex", {"definition-pattern": "("}, "This is no regular expression"),
-        ("length", {"definition-maximum": ""}, "A minimum or a maximum is needed"),
-        ("language", {"definition-language": "DE"}, "^[a-z]{2,3}$"),
-        ("judge", {"criteria-0-name": "Has Blanks"}, "^[a-z]"),
-        ("judge", {"criteria-0-labels-1-name": "yes"}, "Two of them have the same name"),
-        ("judge", {"criteria-0-labels-1-score": "1"}, "All labels stand for the same score"),
-        ("judge", {"criteria-0-labels-1-score": ""}, "missing required field `score`"),
-        ("judge", dict.fromkeys(RUBRIC, ""), "length >= 1"),
-    ],
-)
+@tabled
 def test_new__wrong_field__is_named_and_what_was_typed_stays(
     editor: Client, project: Project, kind: str, changes: dict[str, str], problem: str
 ) -> None:

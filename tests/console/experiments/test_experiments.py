@@ -1,5 +1,3 @@
-"""The list of experiments, the form of a new one, and the page of one."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The pages of experiments over data sets: the form that is filled in by an address, the verdict, and what is gone."""
-
 from __future__ import annotations
 
 import re
@@ -22,17 +20,12 @@ from gateway.tables.experiment import AnswerState, ExperimentState
 from prompts.models import PromptConfig
 from tests.console.pages import text_of
 from tests.console.prompts.conftest import shown
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import make_staff
 from tests.factories.datasets import make_dataset
 from tests.factories.prompts import make_config, make_version
 
 pytestmark = pytest.mark.django_db
 LIST, NEW = "/admin/experiments/", "/admin/experiments/new/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture
@@ -86,7 +79,6 @@ def report_of(title: str, **values: Any) -> dict[str, Any]:
 
 
 def make_experiment(prompt: PromptConfig, dataset: Dataset, evaluator: Evaluator, **values: Any) -> Experiment:
-    """Returns a finished experiment of versions 1 and 2 over the three items of the set."""
     project = prompt.project
     versions = [prompt.versions.get(number=number) for number in (1, 2)]
     candidates = resolved(project.pk, [NewCandidate(version_id=version.pk) for version in versions])
@@ -170,7 +162,6 @@ def test_form__faults__said_at_their_fields(
 
 
 def error_at(text: str, name: str) -> bool:
-    """Returns whether the page shows an error below the field."""
     return "errorlist" in text.split(f'name="{name}"')[1].split('<div class="field">')[0]
 
 

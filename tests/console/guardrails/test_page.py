@@ -1,5 +1,3 @@
-"""The page of guardrails: figures are the API's, the form shows what would change, a dry run changes nothing."""
-
 from __future__ import annotations
 
 import json
@@ -27,7 +25,6 @@ FORM = {"guardrails_trust_mode": "enforce", "guardrails_pii_block_on_detect": "o
 
 @pytest.fixture
 def found(tmp_path: Path, project: Project) -> list[str]:
-    """Three requests with an address: two that were refused and one that was flagged. Returns their ids."""
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "mail ann@example.com"}]}).encode()
     entries = [_entry(project, body, action) for action in ("blocked", "blocked", "flagged")]
     store(tmp_path, *entries)

@@ -1,5 +1,3 @@
-"""Home: problems, tiles, plots and tables, each with the API's figures."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -17,6 +15,7 @@ from analytics.request_log.record import Outcome
 from console.home import tables
 from core.models import Project
 from core.ui import formats
+from gateway.reports import log_looks
 from rollouts.services import roll_back_rollout
 from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
@@ -32,7 +31,6 @@ PATH = "/admin/"
 
 @pytest.fixture
 def traffic(project: Project, tmp_path: Path) -> tuple[datetime, datetime]:
-    """Requests of the last two hours, a quarter of them failed, and some of the hours before; returns the range."""
     (tmp_path / "spool").mkdir()
     end = datetime.now(UTC).replace(microsecond=0)
     entries = [
@@ -140,7 +138,7 @@ def test_home__its_queries__are_few(
         "errors",
         "models.page",
         "spend.project",
-        "totals",  # of the last hour
+        "sums",  # of the last hour
         "totals.compared",
         "usage",
         "users.top",
@@ -177,8 +175,9 @@ def test_home__store_away__says_so_and_shows_the_rest(
     def away(*_: object, **__: object) -> None:
         raise AnalyticsUnavailableError("The analytics store does not answer.")
 
-    for name in ("totals", "totals_compared", "usage", "errors", "models"):
+    for name in ("totals_compared", "usage", "errors", "models"):
         monkeypatch.setattr(metrics, name, away)
+    monkeypatch.setattr(log_looks, "get_sums", away)
     monkeypatch.setattr(tables, "top_users", away)
     first, text = shown(reader, PATH, project), shown(reader, PATH, project)
     assert "The request log answers late" in first

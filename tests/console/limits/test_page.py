@@ -1,5 +1,3 @@
-"""The page of limits: use against each limit, what was refused, and the form with a review."""
-
 from __future__ import annotations
 
 import time
@@ -28,7 +26,6 @@ FORM = {"rate_limit_enabled": "on", "rate_limit_rpm": "60", "monthly_budget_usd"
 
 @pytest.fixture
 def spent(tmp_path: Path, project: Project) -> None:
-    """Four requests of the last minute: three of a dollar each, and one that a rate limit refused."""
     ts = int((time.time() - 60) * 1_000_000)
     refused = {"error_code": "requests_per_minute", "error_type": "rate_limit_error", "outcome": "error"}
     costs: list[dict[str, Any]] = [{"cost_usd": "1.0000000000"}] * 3 + [{**refused, "cost_usd": "0"}]

@@ -1,5 +1,3 @@
-"""The page of members: added, given another role, taken out, and the last administrator stays."""
-
 from __future__ import annotations
 
 from html import unescape

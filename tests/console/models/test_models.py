@@ -1,5 +1,3 @@
-"""The pages of models: the used ones first, filters, and one model with its providers side by side."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -23,7 +21,6 @@ LIST = "/admin/models/"
 
 @pytest.fixture
 def reader(project: Project, spool: Path) -> Client:
-    """A reader of a project with keys of OpenAI and OpenRouter that has called gpt-4o, and a model that went."""
     for provider in ("openai", "openrouter"):
         change = IntegrationChange(secret="sk-1234567890", base_url="", options={}, secret_extra=None)
         add_integration(project_id=project.pk, provider=provider, change=change)

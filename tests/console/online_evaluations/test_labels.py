@@ -1,5 +1,3 @@
-"""The share of labels in the form of an online evaluation, and what became of them."""
-
 from __future__ import annotations
 
 import pytest

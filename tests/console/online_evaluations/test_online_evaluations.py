@@ -1,5 +1,3 @@
-"""The pages of online evaluations: the list with its first step, the form that makes one, pause, change, delete."""
-
 from __future__ import annotations
 
 from decimal import Decimal
@@ -19,6 +17,7 @@ from tests.console.conftest import shown, text_of
 from tests.factories.core import make_project, make_staff
 from tests.factories.evaluators import make_evaluator
 from tests.factories.online_evaluations import make_online_evaluation, make_tasks
+from tests.tables.cases import tabled
 
 LIST = "/admin/online-evaluations/"
 RUBRIC: dict[str, Any] = {
@@ -38,7 +37,7 @@ RUBRIC: dict[str, Any] = {
 
 @pytest.fixture
 def priced(project: Project) -> None:
-    """Gives the judge a provider and a price, without which no budget could be kept."""
+    """Without a price no budget could be kept."""
     row = ProviderIntegration(project=project, provider="openai", enabled=True)
     store_secret(row, "sk-test")
     row.save()
@@ -110,16 +109,7 @@ def test_form__makes_one_and_its_page_has_the_figures(editor: Client, project: P
         assert part in text
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"rate": "101"}, "less than or equal to 100"),
-        ({"filter": "latency=5"}, "A sample is filtered by what is known before the answer"),
-        ({"filter": "variant=target", "matched": "on"}, "A matched sample takes both arms of a rollout."),
-        ({"monthly_budget_usd": ""}, "Must be given for an evaluator that asks a model"),
-        ({}, "What a request to openai/gpt-4o costs at most cannot be said"),
-    ],
-)
+@tabled
 def test_form__what_the_api_refuses__is_said_at_the_field(
     editor: Client, project: Project, values: dict[str, str], problem: str
 ) -> None:

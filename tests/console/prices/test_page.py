@@ -1,5 +1,3 @@
-"""The pages of prices: a searched list in people's decimals, a price of the project's own, and the history."""
-
 from __future__ import annotations
 
 from decimal import Decimal

@@ -1,5 +1,3 @@
-"""The page of the vendors' prompt caches."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -28,7 +26,6 @@ def reader(project: Project) -> Client:
 
 
 def entry(project: Project, **values: Any) -> Any:
-    """Returns the record of a request of an hour ago with 9,000 of 10,000 tokens read for a tenth of the price."""
     return make_entry(
         project_id=str(project.pk),
         ts=int((datetime.now(UTC) - timedelta(hours=1)).timestamp() * 1_000_000),

@@ -1,5 +1,3 @@
-"""The prompt editor."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,12 +11,12 @@ from tests.console.pages import text_of
 from tests.console.prompts.conftest import shown
 from tests.factories.core import client_of
 from tests.factories.prompts import make_version
+from tests.tables.cases import tabled
 
 NEW = "/admin/prompts/new/"
 
 
 def body(*variables: tuple[str, str, bool], **fields: Any) -> dict[str, Any]:
-    """Returns what a browser sends."""
     rows: dict[str, Any] = {"variables-TOTAL_FORMS": len(variables) + 1, "variables-INITIAL_FORMS": 0}
     for index, (name, kind, required) in enumerate((*variables, ("", "string", False))):
         rows |= {f"variables-{index}-name": name, f"variables-{index}-type": kind}
@@ -47,18 +45,7 @@ def test_new__sent__prompt_with_its_first_version_active(editor: Client, project
     assert version.config.active_version == version
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"name": ""}, "This field is required."),
-        ({"system_prompt": " "}, "may not be blank"),
-        ({"temperature": "9"}, "less than or equal to 2"),
-        ({"tools": "[{]"}, "Not JSON"),
-        ({"tools": "{}"}, "Must be a list."),
-        ({"response_format": '{"type": "xml"}'}, "response_format.type: Must be one of"),
-        ({"variables-0-name": "1x"}, "variables.0.name"),
-    ],
-)
+@tabled
 def test_new__bad_field__error_and_nothing_is_lost(
     editor: Client, project: Project, fields: dict[str, str], problem: str
 ) -> None:
@@ -181,17 +168,7 @@ def test_messages__of_a_version__are_opened_and_saved_as_they_were(editor: Clien
     assert config.versions.order_by("-number")[0].messages == MESSAGES
 
 
-@pytest.mark.parametrize(
-    ("action", "texts"),
-    [
-        ("message-add", ["one", "two", ""]),
-        ("message-up-1", ["two", "one"]),
-        ("message-down-0", ["two", "one"]),
-        ("message-remove-0", ["two"]),
-        ("message-up-0", ["one", "two"]),
-        ("message-remove-9", ["one", "two"]),
-    ],
-)
+@tabled
 def test_messages__moved_without_a_script__stay_as_typed_and_nothing_is_saved(
     editor: Client, config: PromptConfig, action: str, texts: list[str]
 ) -> None:

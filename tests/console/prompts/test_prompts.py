@@ -1,5 +1,3 @@
-"""The list of prompts and the page of one."""
-
 from __future__ import annotations
 
 import re
@@ -40,7 +38,6 @@ def page_of(config: PromptConfig) -> str:
 
 @pytest.fixture
 def served(clickhouse: None, config: PromptConfig, tmp_path: Path) -> None:
-    """Three requests that version 1 served, one of them failed, and one of version 2."""
     # The range of a page ends at the last whole second.
     minute_ago = (time.time_ns() // 1000) - 60_000_000
     own: dict[str, Any] = {"project_id": str(config.project_id), "prompt_config_id": str(config.pk), "ts": minute_ago}

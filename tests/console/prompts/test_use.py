@@ -1,5 +1,3 @@
-"""*Use it* on the page of a prompt: its name, the chosen label, and a value for each variable of that version."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,6 +11,7 @@ from prompts.labels import set_label
 from prompts.models import PromptConfig
 from tests.console.conftest import shown, signed_in
 from tests.factories.prompts import make_config, make_version
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -24,7 +23,6 @@ def editor(project: Project) -> Client:
 
 @pytest.fixture
 def support(project: Project) -> PromptConfig:
-    """A prompt whose second version, which is not active, has one more variable and the label `staging`."""
     config = make_config(project, "support")
     make_version(config, "Help {{ user_name }}.", variables=[{"name": "user_name"}])
     variables = [{"name": "user_name"}, {"name": "age", "type": "number"}, {"name": "known", "type": "boolean"}]
@@ -39,22 +37,7 @@ def use_of(client: Client, config: PromptConfig, **query: str) -> str:
     return shown(client, config.project, f"/admin/prompts/{config.pk}/", **query)
 
 
-@pytest.mark.parametrize(
-    ("query", "fields"),
-    [
-        ({}, '{"prompt_config": "support", "prompt_variables": {"user_name": "user name"}}'),
-        (
-            {"use": "staging"},
-            '{"prompt_config": "support@staging", '
-            '"prompt_variables": {"user_name": "user name", "age": 1, "known": True}}',
-        ),
-        (
-            {"version": "2"},
-            '{"prompt_config": "support@2", "prompt_variables": {"user_name": "user name", "age": 1, "known": True}}',
-        ),
-        ({"version": "2", "use": ""}, '{"prompt_config": "support", "prompt_variables": {"user_name": "user name"}}'),
-    ],
-)
+@tabled
 def test_use__label_or_version__named_with_its_variables(
     editor: Client, support: PromptConfig, query: dict[str, str], fields: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The pages of provider keys: only a provider's own fields, a test before it is saved, and never a secret."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from tests.console.conftest import shown, text_of
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -106,14 +105,7 @@ def test_additions__parameters_and_headers__stored_masked_and_kept(administrator
     assert ProviderIntegration.objects.get().forward_headers == []
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"extra_headers": '{"host": "evil.test"}'}, "host: "),
-        ({"forced_parameters": "[1]"}, "must be an object"),
-        ({"default_parameters": "{"}, "Enter a valid JSON."),
-    ],
-)
+@tabled
 def test_additions__wrong__said_and_nothing_saved(
     administrator: Client, project: Project, values: dict[str, str], problem: str
 ) -> None:
@@ -139,14 +131,7 @@ def test_actions__of_a_stored_key__test_disable_enable_remove(
     assert not rows.exists()
 
 
-@pytest.mark.parametrize(
-    ("provider", "fields", "others"),
-    [
-        ("groq", ["api_key", "base_url"], ["access_key_id", "region", "api_version"]),
-        ("bedrock", ["api_key", "access_key_id", "secret_access_key", "region"], ["api_version", "deployment"]),
-        ("azure_openai", ["api_key", "api_version", "base_url"], ["access_key_id", "region"]),
-    ],
-)
+@tabled
 def test_form__of_a_provider__its_fields_and_no_others(
     administrator: Client, project: Project, provider: str, fields: list[str], others: list[str]
 ) -> None:

@@ -1,5 +1,3 @@
-"""The page of providers: figures, history, failovers, and what administrators can do there."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -47,7 +45,6 @@ def latency(**values: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Live figures of a provider that is degraded and one without calls."""
     model = {**latency(), "model": "llama", "circuit": "half_open"}
     silent = latency(p50_ms=None, p95_ms=None, samples=0, outcomes=0, error_rate=0.0, status="healthy")
     found = {

@@ -1,5 +1,3 @@
-"""The page of a request says what happened, and its figures are the API's."""
-
 from __future__ import annotations
 
 import base64
@@ -45,7 +43,6 @@ ANSWER = {"choices": [{"message": {"role": "assistant", "content": "It is 4 degr
 
 
 def stored(spool: Path, project: Project, **values: Any) -> str:
-    """Stores a request and returns its id."""
     made = made_entry(project, **values)
     store(spool, made)
     return made.record.request_id

@@ -1,5 +1,3 @@
-"""The page of the request log."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The pages of due labels: made by one button, blind until the label is given, and empty with a first step."""
-
 from __future__ import annotations
 
 import base64
@@ -42,7 +40,6 @@ def evaluation(project: Project) -> OnlineEvaluation:
 
 
 def stored(project: Project, spool: Path, evaluation: OnlineEvaluation) -> str:
-    """Stores an answer of the target with a picture and the texts of a prompt, whose label is due; returns its id."""
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"}}
     asked = [
         {"role": "system", "content": "You are version two."},

@@ -1,5 +1,3 @@
-"""The pages of review queues: made from a filter, scored by buttons, with figures as the API answers them."""
-
 from __future__ import annotations
 
 import re
@@ -17,6 +15,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project, make_staff
 from tests.factories.reviews import make_queue
 from tests.factories.scores import make_score
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 REVIEWS = "/admin/reviews/"
@@ -51,7 +50,6 @@ def editor(project: Project) -> Client:
 
 @pytest.fixture
 def request_ids(clickhouse: None, project: Project, spool: Path) -> list[str]:
-    """The ids of three stored requests with their texts."""
     entries = [
         make_entry(
             b'{"messages": [{"role": "user", "content": "Where is <my> parcel?"}]}',
@@ -117,15 +115,7 @@ def test_queue__several_values_and_not_of_the_log__kept_by_the_form_and_the_queu
 
 
 @pytest.mark.usefixtures("request_ids")
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"filter": "user=ann"}, "GET requests has no such parameter"),
-        ({"filter": "user_id=nobody"}, "No request matches."),
-        ({"kind": "category", "labels": "only"}, "Must be 2 to 9 labels."),
-        ({"name": ""}, "This field is required."),
-    ],
-)
+@tabled
 def test_queue__bad_form__says_why_and_keeps_what_was_typed(
     project: Project, editor: Client, values: dict[str, str], problem: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The gate on the page of a rollout: its state, where it leads, and its override."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""The list of rollouts."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The form of a new rollout."""
-
 from __future__ import annotations
 
 import re
@@ -13,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
-from analytics.queries.variants.traffic import ConfigTraffic
+from analytics.queries.variants.totals import ConfigTraffic
 from core.models import Project
 from core.roles import Role
 from prompts.models import PromptConfig
@@ -56,7 +54,6 @@ def editor(client: Client, project: Project) -> Client:
 
 @pytest.fixture(autouse=True)
 def traffic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day of 60 requests a minute, in place of the request log."""
     found = ConfigTraffic(86_400, 0, timezone.now() - timedelta(days=1))
     monkeypatch.setattr(planning, "config_traffic", lambda *_, **__: found)
 

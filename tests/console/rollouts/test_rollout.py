@@ -1,5 +1,3 @@
-"""The page of one rollout: its figures are those of the API, and its forms make transitions."""
-
 from __future__ import annotations
 
 import re
@@ -29,6 +27,7 @@ from rollouts.verdicts.figures import figures_before_any
 from tests.factories.core import make_key, make_staff
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +56,6 @@ def shown(client: Client, rollout: Rollout) -> str:
 
 @pytest.fixture
 def totals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arms without requests, in place of the request log."""
     monkeypatch.setattr(metrics, "signals_of", lambda _: None)
     monkeypatch.setattr(metrics, "arm_totals", lambda *_: TOTALS)
 
@@ -89,7 +87,7 @@ def test_page__evaluated__verdict_first_then_metrics_plots_and_history(client: C
 
 def test_page__evaluated__figures_of_the_api(client: Client, evaluated: Rollout) -> None:
     text = shown(signed_in(client, evaluated), evaluated)
-    answer = comparison(evaluated, metrics.compare(evaluated))
+    answer = comparison(evaluated)
     assert answer["explanation"] in text.replace("&#x27;", "'")
     rows = metric_rows(answer["metrics"])
     assert len(rows) == len(Metric)
@@ -138,8 +136,7 @@ def test_page_and_metrics__judged_by_another_formula__say_so(client: Client, tot
 
     assert told in text
     assert "No minute with requests has been judged yet." in text
-    found = get_rollout(rollout.project_id, rollout.pk)
-    answer = comparison(found, metrics.compare(found))
+    answer = comparison(get_rollout(rollout.project_id, rollout.pk))
     assert (answer["reason"], answer["overall_status"]) == ("not_evaluated", "inconclusive")
     assert answer["explanation"].startswith(told)
 
@@ -227,16 +224,7 @@ def test_page__others_and_unknown__403_and_404(client: Client) -> None:
     assert (moved.status_code, moved["location"]) == (302, path_of(rollout))
 
 
-@pytest.mark.parametrize(
-    ("action", "started", "status"),
-    [
-        ("start", False, "running"),
-        ("pause", True, "paused"),
-        ("promote", True, "running"),
-        ("roll_back", True, "rolled_back"),
-        ("complete", True, "completed"),
-    ],
-)
+@tabled
 def test_move__reason_given__made_and_in_both_trails(
     client: Client, totals: None, action: str, started: bool, status: str
 ) -> None:
@@ -287,7 +275,6 @@ def test_panel__alone__its_content_only(client: Client, totals: None) -> None:
 
 
 def decided(rollout: Rollout, **changes: Any) -> None:
-    """Stores a verdict with these figures in place of the latest one."""
     found = RolloutEvaluation.objects.get(pk=rollout.pk)
     RolloutEvaluation.objects.filter(pk=rollout.pk).update(
         verdict={**(found.verdict or figures_before_any(rollout)), **changes}, decided_at=timezone.now()

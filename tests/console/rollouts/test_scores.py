@@ -1,5 +1,3 @@
-"""The panel of evaluators on the page of a rollout."""
-
 from __future__ import annotations
 
 import re
@@ -23,20 +21,12 @@ from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.quality.tasks import matched, sampled
 from tests.rollouts.quality.test_judges import CRITERION
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
 
 
-@pytest.mark.parametrize(
-    ("due", "done", "missing", "text"),
-    [
-        (0, 0, {}, "nothing due yet"),
-        (3, 3, {}, "3 of 3 due judged"),
-        (5, 3, {}, "3 of 5 due judged; 2 to be judged"),
-        (96, 84, {"no_text": 3, "judge_failed": 9}, "84 of 96 due judged, 12 missing: judge failed 9, no text 3"),
-        (1_000, 998, {"budget": 1}, "998 of 1,000 due judged, 1 missing: budget spent 1; 1 to be judged"),
-    ],
-)
+@tabled
 def test_counted(due: int, done: int, missing: dict[str, int], text: str) -> None:
     tasks = {"due": due, "done": done, "missing": sum(missing.values()), "missing_by_reason": missing}
     assert counted(tasks) == text

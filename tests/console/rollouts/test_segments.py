@@ -1,5 +1,3 @@
-"""The panel of a rollout's segments."""
-
 from __future__ import annotations
 
 import re

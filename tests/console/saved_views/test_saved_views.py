@@ -1,5 +1,3 @@
-"""Saved views on the page of sessions, as on that of requests."""
-
 from __future__ import annotations
 
 from typing import Any

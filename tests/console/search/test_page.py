@@ -1,5 +1,3 @@
-"""The page of the header's search box."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The pages of sessions: the list is read on by cursors, one session shows its conversation and its trace."""
-
 from __future__ import annotations
 
 import json
@@ -40,7 +38,6 @@ def sender(project: Project) -> Sender:
 
 
 def listed(client: Client, project: Project, **query: str) -> tuple[list[str], str]:
-    """Returns the sessions of a page of the list, and the address of the next page."""
     shown = text_of(client.get(LIST, {"project": str(project.pk), **query}))
     ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
     following = re.search(r'rel="next" href="([^"]*)"', shown)
@@ -48,7 +45,6 @@ def listed(client: Client, project: Project, **query: str) -> tuple[list[str], s
 
 
 def neighbours(client: Client, address: str) -> tuple[list[str], str, str]:
-    """Returns the sessions of a page of the list, and the addresses of the next and of the previous page."""
     shown = text_of(client.get(LIST + address))
     ids = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a>', shown)
     found = [re.search(rf'rel="{name}" href="([^"]*)"', shown) for name in ("next", "prev")]

@@ -1,5 +1,3 @@
-"""The page of all settings: every one is there, what changes is reviewed, and a change can be taken back."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -18,6 +16,7 @@ from gateway.selectors import project_settings
 from gateway.services import replace_settings
 from tests.console.conftest import sent, shown, text_of
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +24,6 @@ PATH = "/admin/settings/"
 
 
 def _posted(value: Any) -> Any:
-    """Returns a default as a browser posts it: a box that is not ticked and an empty field as nothing."""
     return "on" if value is True else str(value) if isinstance(value, int) else value
 
 
@@ -42,27 +40,7 @@ def test_sections__of_all_settings__each_field_once() -> None:
     assert sorted(shown_fields, key=lambda one: one.path) == sorted(parts(ProjectSettings), key=lambda one: one.path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"fallback_order": "nobody"}, "Unknown provider: nobody."),
-        ({"fallback_order": "openai\nopenai"}, "A name occurs twice."),
-        ({"preferred_models": "x" * 201}, "A name has at most 200 characters."),
-        ({"preferred_models": "\n".join(map(str, range(51)))}, "At most 50 names are allowed."),
-        ({"preferred_models": "a\x00b"}, "Null characters are not allowed."),
-        ({"retry_max_attempts": "0"}, "greater than or equal to 1"),
-        ({"retry_max_attempts": "11"}, "less than or equal to 10"),
-        ({"monthly_budget_usd": "-1"}, "greater than or equal to 0"),
-        ({"alert_emails": "nobody"}, "Enter a valid email address."),
-        ({"alert_webhook_url": "ftp://example.org"}, "Enter a valid URL."),
-        ({"alert_webhook_url": "http://example.org"}, "The value must start with https://."),
-        ({"agent_scopes": ["all:write"]}, "Select a valid choice."),
-        ({"guardrails_trust_mode": "strict"}, "Select a valid choice."),
-        ({"guardrails_document_delimiters": "<doc>"}, "Each has two different words"),
-        ({"guardrails_max_prompt_tokens": "99999999999999999999"}, "less than or equal to 100000000"),
-        ({"guardrails_min_quality_score": "NaN"}, "Enter a number."),
-    ],
-)
+@tabled
 def test_form__out_of_range__refused_by_field(
     administrator: Client, project: Project, changes: dict[str, Any], message: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The page of teams: made, changed, filled with members and deleted, and what readers, leads and administrators see."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,6 +14,7 @@ from tests.console.conftest import sent, shown, signed_in, text_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_staff
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 PATH, KEYS = "/admin/teams/", "/admin/keys/api/"
@@ -57,15 +56,7 @@ def test_team__made_and_changed__is_saved_and_audited(administrator: Client, pro
     assert [(one.operation, one.object_kind) for one in AuditEntry.objects.order_by("pk")] == [("teams", "team")] * 2
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"name": ""}, "This field is required."),
-        ({"name": "Search"}, "a team named"),
-        ({"name": "x", "monthly_budget_usd": "much"}, "Enter a number."),
-        ({"name": "x", "rate_limit_rpm": "0"}, "greater than or equal to 1"),
-    ],
-)
+@tabled
 def test_team__bad_value__said_at_the_field_and_nothing_saved(
     administrator: Client, project: Project, team: Team, values: dict[str, str], said: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The page of trace destinations: who sees it, and what its form makes, changes, tests and refuses."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -10,11 +8,12 @@ from django.test import Client
 from pytest_django import Settings
 
 from analytics.models import TraceDestination, TraceDestinationStatus
-from analytics.trace_export.destinations import add_destination, headers_of, list_destinations
+from analytics.trace_export.destinations import DESTINATIONS, headers_of
 from core.models import AuditEntry, Project
 from tests.console.conftest import sent, shown, text_of
 from tests.factories.core import make_project
 from tests.fakes.collector import Reply, collector
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +29,7 @@ def private_addresses(settings: Settings) -> None:
 
 def make(project: Project, **values: Any) -> TraceDestination:
     given = {"name": "Langfuse", "endpoint": "http://127.0.0.1:9", "headers": {"authorization": SECRET}, **values}
-    return add_destination(project.pk, given)
+    return DESTINATIONS.create(project.pk, given)
 
 
 def address(project: Project, row: TraceDestination) -> str:
@@ -56,7 +55,7 @@ def test_page__failing_destination__shows_its_status_and_no_secret(administrator
 def test_form__administrator__makes_changes_and_removes(administrator: Client, project: Project) -> None:
     given = {**FIELDS, "name": "Langfuse", "headers": f"Authorization: {SECRET}\n\nx-team: a"}
     assert sent(administrator, project, PATH, **given).status_code == 302
-    row = list_destinations(project.pk).get()
+    row = DESTINATIONS.rows(project.pk).get()
     assert headers_of(row) == {"authorization": SECRET, "x-team": "a"}
     assert (row.sampling_ratio, row.enabled, row.include_content) == (0.5, True, False)
 
@@ -67,30 +66,18 @@ def test_form__administrator__makes_changes_and_removes(administrator: Client, p
     assert (row.enabled, row.include_content) == (False, True)
 
     assert administrator.post(address(project, row), {"action": "remove"}).status_code == 302
-    assert not list_destinations(project.pk).exists()
+    assert not DESTINATIONS.rows(project.pk).exists()
     entries = AuditEntry.objects.filter(object_kind="trace destination").order_by("id")
     assert [entry.action for entry in entries] == ["created", "changed", "deleted"]
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"name": ""}, "This field is required"),
-        ({"name": "Langfuse"}, "already"),
-        ({"endpoint": "collector"}, "must start with https://"),
-        ({"headers": "lf-0123456789abcdef"}, "A name, a colon and a value are expected"),
-        ({"headers": "content-type: text/plain"}, "is set by the gateway and nobody else"),
-        ({"headers": "authorization: ****"}, "no value for this host that the mask could stand for"),
-        ({"sampling_ratio": "0"}, "Must be above 0 and at most 1"),
-        ({"sampling_ratio": "half"}, "Enter a number"),
-    ],
-)
+@tabled
 def test_form__invalid__says_why(administrator: Client, project: Project, given: dict[str, str], problem: str) -> None:
     make(project)
     text = text_of(sent(administrator, project, PATH, **{"name": "new", **FIELDS, **given}))
 
     assert problem in text
-    assert list_destinations(project.pk).count() == 1
+    assert DESTINATIONS.rows(project.pk).count() == 1
 
 
 def test_form__three_destinations__is_not_offered_and_refused(administrator: Client, project: Project) -> None:
@@ -99,19 +86,10 @@ def test_form__three_destinations__is_not_offered_and_refused(administrator: Cli
 
     assert 'name="endpoint"' not in shown(administrator, project, PATH)
     assert sent(administrator, project, PATH, name="d", **FIELDS).status_code == 200
-    assert list_destinations(project.pk).count() == 3
+    assert DESTINATIONS.rows(project.pk).count() == 3
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (Reply(), "Langfuse took the span of trace"),
-        (
-            Reply(401, f"no key {SECRET}".encode(), "text/plain"),
-            "did not take the span. The collector answered 401: no",
-        ),
-    ],
-)
+@tabled
 def test_button__test__says_what_the_collector_said(
     administrator: Client, project: Project, reply: Reply, said: str
 ) -> None:

@@ -1,5 +1,3 @@
-"""The page of usage and cost."""
-
 from __future__ import annotations
 
 import re
@@ -25,6 +23,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key
 from tests.factories.prompts import make_config
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -78,15 +77,7 @@ def test_usage__rows__lead_to_the_requests(reader: Client, project: Project, spo
     assert 'data-id="a&amp;b"' in by_user
 
 
-@pytest.mark.parametrize(
-    ("budget", "spent", "words"),
-    [
-        (None, "3", "There is no budget."),
-        ("10000", "3", "within the budget of $10,000.00"),
-        ("4", "3.5", "over the budget of $4.00"),
-        ("1", "3", "The budget of $1.00 is spent: $3.00 so far."),
-    ],
-)
+@tabled
 def test_month__against_its_budget__what_the_api_forecasts(
     reader: Client,
     project: Project,

@@ -1,5 +1,3 @@
-"""The names of those who changed something."""
-
 from __future__ import annotations
 
 import pytest

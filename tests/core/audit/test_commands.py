@@ -1,5 +1,3 @@
-"""The audit log of commands that change many rows at once."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +19,6 @@ SECRET = "sk-under-the-old-key"
 
 @pytest.fixture
 def project(db: None, settings: Settings) -> Project:
-    """A project with two secrets under the key OLD; the key NEW is now in front."""
     settings.ENCRYPTION_KEYS = [OLD]
     made = make_project()
     for provider in ("openai", "groq"):

@@ -6,6 +6,7 @@ import pytest
 
 from core.redis.address import Mode, parse
 from core.redis.broker import broker, check_broker
+from tests.tables.cases import tabled
 
 SENTINELS = "redis+sentinel://ada:p%40ss@one,two:5,[::1]:6/gateway/3?sentinel_password=own"
 
@@ -33,25 +34,7 @@ def test_address__of_a_cluster_with_tls__has_the_options_of_tls() -> None:
     assert address.options == {"ssl": True, "ssl_ca_certs": "/ca.pem"}
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://private", "starts with redis:, rediss:"),
-        ("redis://private,other", "one host"),
-        ("redis://private:70000", "one host"),
-        ("redis://private?ssl_ca_certs=/ca.pem", "rediss:"),
-        ("redis://private?colour=red", "redis-py's options"),
-        ("redis://private?socket_timeout=long", "redis-py's options"),
-        ("rediss://private?ssl_cert_reqs=perhaps", "redis-py's options"),
-        ("redis+sentinel://private", "/name"),
-        ("redis+sentinel://private/name/zero", "/name"),
-        ("redis+sentinel:///name", "hosts"),
-        ("redis+cluster://private,", "hosts"),
-        ("redis+cluster://private:70000", "hosts"),
-        ("redis+cluster://private/1", "no database"),
-        ("redis+cluster://private?sentinel_password=x", "with +sentinel only"),
-    ],
-)
+@tabled
 def test_address__wrong__says_what_is_expected_and_quotes_nothing(url: str, expected: str) -> None:
     with pytest.raises(ValueError, match=expected.replace("+", r"\+")) as raised:
         parse(url)

@@ -1,4 +1,4 @@
-"""What the log says of a Redis that cannot be used. The certificates are real in `tests/fleet/test_redis_tls.py`."""
+"""The certificates are real in `tests/fleet/test_redis_tls.py`."""
 
 from __future__ import annotations
 

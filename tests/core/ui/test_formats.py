@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ui import formats
+from tests.tables.cases import tabled
 
 
 @pytest.mark.parametrize(
@@ -31,20 +32,7 @@ def test_money__any_size__is_read_at_a_glance(value: Any, shown: str) -> None:
     assert formats.money(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "shown"),
-    [
-        (0, "0 ms"),
-        (0.28, "0.28 ms"),
-        (0.997, "1 ms"),
-        (840, "840 ms"),
-        (999.7, "1.0 s"),
-        (2400, "2.4 s"),
-        (59_960, "1 min"),
-        (185_000, "3 min 5 s"),
-        (7_500_000, "2 h 5 min"),
-    ],
-)
+@tabled
 def test_duration__any_length__in_the_largest_units(milliseconds: float, shown: str) -> None:
     assert formats.duration(milliseconds) == shown
 
@@ -57,17 +45,7 @@ def test_share__close_to_an_end__does_not_look_like_it(value: float, shown: str)
     assert formats.share(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("now", "before", "shown"),
-    [
-        (112, 100, "+12 %"),
-        (88, 100, f"{formats.MINUS}12 %"),
-        (100, 100, "no change"),
-        (5, 0, ""),
-        (None, 5, ""),
-        (3000, 100, "30 times"),
-    ],
-)
+@tabled
 def test_change__against_the_period_before__in_per_cent(now: Any, before: Any, shown: str) -> None:
     assert formats.change(now, before) == shown
 
@@ -89,16 +67,6 @@ def test_money__any_amount__within_a_tenth_of_it(value: Decimal) -> None:
     assert shown > 0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0.052, "less than a minute"),
-        (59, "less than a minute"),
-        (95, "1 min"),
-        (3_590, "59 min"),
-        (3 * 3_600 + 300, "3 h 5 min"),
-        (90 * 86_400, "90 days"),
-    ],
-)
+@tabled
 def test_age__any_time__to_the_minute(seconds: float, shown: str) -> None:
     assert formats.age(timezone.now() - timedelta(seconds=seconds)) == shown

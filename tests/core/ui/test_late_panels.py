@@ -1,5 +1,3 @@
-"""The script that asks for late panels again, in a browser whose clock the test sets."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +21,7 @@ REFUSED = render_to_string("ui/problem.html", {**_CONTEXT, "message": "Not allow
 
 
 class Server:
-    """Answers each request for the panel with the next of `answers`, the last of them again and again."""
+    """Answers each request with the next of `answers`, and repeats the last."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -39,7 +37,7 @@ class Server:
         await expect(self.page).to_have_title("Ready")
 
     async def after(self, seconds: float, asked: int) -> None:
-        """Sets the clock forward; returns when the panel was asked for `asked` times in all and is not loading."""
+        """Moves the clock; returns when the panel was asked for `asked` times in all and is not loading."""
         await self.page.clock.run_for(round(seconds * 1000))
         await expect(self.page.locator("[aria-busy]")).to_have_count(0)
         assert self.asked == asked

@@ -1,5 +1,3 @@
-"""A page of the kit: its project, range and time zone, and panels that are streamed, late or broken."""
-
 from __future__ import annotations
 
 import asyncio
@@ -101,7 +99,6 @@ def test_panels__one_is_late__the_page_ends_without_it(monkeypatch: pytest.Monke
 
 
 def asked_for(reader: User, load: Any, path: str = "/admin/?project=1&panel=late") -> str:
-    """Returns the panel as the reader's browser gets it alone."""
     request = RequestFactory().get(path)
     request.session = SessionStore(f"session-of-{reader.pk}")
     response = panel_response(request, panel("late", load), {})

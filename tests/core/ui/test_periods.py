@@ -8,22 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ui.periods import LABELS, PeriodError, parse_period
+from tests.tables.cases import tabled
 
 NOW = datetime(2026, 11, 23, 19, 30, 5, 250, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("1h", datetime(2026, 11, 23, 18, 30, 6, tzinfo=UTC)),
-        ("24h", datetime(2026, 11, 22, 19, 30, 6, tzinfo=UTC)),
-        ("7d", datetime(2026, 11, 16, 19, 30, 6, tzinfo=UTC)),
-        ("30d", datetime(2026, 10, 24, 19, 30, 6, tzinfo=UTC)),
-        ("month", datetime(2026, 11, 1, tzinfo=UTC)),
-        ("", datetime(2026, 11, 22, 19, 30, 6, tzinfo=UTC)),
-    ],
-)
+@tabled
 def test_range__named__ends_now(name: str, start: datetime) -> None:
     period = parse_period({"range": name}, NOW, BERLIN)
 
@@ -43,16 +34,7 @@ def test_range__own_times__without_an_offset_in_the_readers_zone() -> None:
     assert period.length == timedelta(hours=4)
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"range": "9y"}, "range"),
-        ({"start": "yesterday"}, "start"),
-        ({"end": "2026-13-01"}, "end"),
-        ({"start": "2026-11-20", "end": "2026-11-19"}, "start"),
-        ({"start": "0001-01-01T00:00+14:00"}, "start"),
-    ],
-)
+@tabled
 def test_range__unreadable__names_the_field(query: dict[str, str], field: str) -> None:
     with pytest.raises(PeriodError, match=f"^{field}:"):
         parse_period(query, NOW, BERLIN)

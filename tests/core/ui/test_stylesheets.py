@@ -1,5 +1,3 @@
-"""The stylesheets of the operators' pages: each class and id that they name is on some page."""
-
 from __future__ import annotations
 
 import re
@@ -33,7 +31,6 @@ def _sources() -> Iterator[Path]:
 
 
 def _used_names() -> set[str]:
-    """Returns the names in attributes and texts; `*` stands for a part that is filled in."""
     names: set[str] = set()
     for path in _sources():
         source = path.read_text(encoding="utf-8")

@@ -1,1 +1,0 @@
-"""Fakes of the vendors' batch APIs, as strict as the vendors."""

@@ -30,7 +30,6 @@ _AT = "2025-10-09T08:53:20Z"
 
 
 def usage_of(number: int) -> dict[str, Any]:
-    """Returns the usage of the request of this number, from 0."""
     return {
         "input_tokens": 50 + number,
         "cache_read_input_tokens": 20,
@@ -41,8 +40,6 @@ def usage_of(number: int) -> dict[str, Any]:
 
 
 class AnthropicBatches(BatchServer):
-    """The vendor. A batch makes no progress until `finish`."""
-
     def __init__(self) -> None:
         super().__init__()
         self.batches: dict[str, dict[str, Any]] = {}
@@ -80,7 +77,7 @@ class AnthropicBatches(BatchServer):
         raise Refusal(404, "Not Found")
 
     def finish(self, name: str) -> None:
-        """Runs the batch's requests: one that is called `errored…`, `expired…` or `canceled…` ends as that."""
+        """Requests called `errored…`, `expired…` or `canceled…` end as that."""
         batch, lines = self._batch(name), []
         for number, request in enumerate(self.requests[name]):
             lines.append(json.dumps({"custom_id": request["custom_id"], "result": _result(request, number)}))

@@ -27,7 +27,6 @@ _BAD = "bad"
 
 
 def usage_of(number: int) -> dict[str, Any]:
-    """Returns the usage of the line of this number, from 0."""
     return {
         "prompt_tokens": 100 + number,
         "completion_tokens": 10 + number,
@@ -38,8 +37,6 @@ def usage_of(number: int) -> dict[str, Any]:
 
 
 class OpenAIBatches(BatchServer):
-    """The vendor. A batch makes no progress until `finish`."""
-
     def __init__(self) -> None:
         super().__init__()
         self.files: dict[str, dict[str, Any]] = {}
@@ -80,7 +77,6 @@ class OpenAIBatches(BatchServer):
         raise Refusal(404, f"Invalid URL ({request.method} {path})")
 
     def finish(self, name: str) -> None:
-        """Runs the batch's requests."""
         batch = self._batch(name)
         done: list[str] = []
         failed: list[str] = []
@@ -172,7 +168,6 @@ class OpenAIBatches(BatchServer):
 
 
 def _errors(content: bytes, endpoint: str) -> list[dict[str, Any]]:
-    """Returns what the vendor's validation finds in an input file."""
     found, seen, models = [], set(), set()
     for number, text in enumerate(content.splitlines(), 1):
         line = json.loads(text)

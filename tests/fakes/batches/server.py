@@ -1,5 +1,3 @@
-"""What both fakes are made on: a server whose answers are JSON, and whose refusals are exceptions."""
-
 from __future__ import annotations
 
 import asyncio
@@ -17,8 +15,6 @@ Answer = tuple[int, bytes, Headers]
 
 
 class Refusal(Exception):
-    """A request that the vendor refuses with a status and a message."""
-
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status, self.message = status, message
@@ -34,8 +30,7 @@ def as_json(value: Any) -> Answer:
 
 
 class BatchServer(UpstreamServer):
-    """A server of which `handle` answers each request. `hold_content` makes downloads stop in their middle until it is
-    set."""
+    """`handle` answers each request. `hold_content` stops downloads in their middle until it is set."""
 
     def __init__(self) -> None:
         super().__init__(self._serve_one)
@@ -43,11 +38,9 @@ class BatchServer(UpstreamServer):
         self.begun = threading.Event()
 
     def handle(self, request: Received, path: str, query: dict[str, str]) -> Answer:
-        """Returns the answer. Raises Refusal."""
         raise NotImplementedError
 
     def refused(self, refusal: Refusal) -> bytes:
-        """Returns the vendor's body of a refusal."""
         raise NotImplementedError
 
     async def _serve_one(self, request: Received, connection: Connection) -> None:

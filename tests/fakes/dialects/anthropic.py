@@ -37,8 +37,6 @@ Json = dict[str, Any]
 
 
 class AnthropicFake:
-    """A fake of Anthropic; `tests/integrations/fakes` compares it with the vendor's SDK."""
-
     can = Can(signatures=True)
 
     def __init__(self, provider: str = "anthropic") -> None:
@@ -93,7 +91,7 @@ def _head(story: Story) -> Json:
 
 
 def _usage(usage: Usage) -> Json:
-    """Returns the usage; tokens that the cache had or got are not part of `input_tokens`."""
+    """Tokens read from or written to the cache are not part of `input_tokens`."""
     return {
         "input_tokens": usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
@@ -117,7 +115,6 @@ def _content(story: Story) -> list[Json]:
 
 
 def _begin(story: Story) -> Iterator[bytes]:
-    """Yields all events before the end: the head with the prompt's usage, then block after block."""
     usage = {**_usage(story.usage), "output_tokens": 1}
     del usage["output_tokens_details"]
     yield _event("message_start", message={**_head(story), "usage": usage})

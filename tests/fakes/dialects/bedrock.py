@@ -183,7 +183,6 @@ def _event(kind: str, **payload: Any) -> bytes:
 
 
 def _content_events(story: Story) -> Iterator[bytes]:
-    """Yields the events up to the end of the last block; an empty story yields none."""
     blocks = list(_blocks(story))
     if blocks or story.usage.completion_tokens:
         yield _event("messageStart", role="assistant")
@@ -282,8 +281,7 @@ def _choice(choice: Mapping[str, Any]) -> str:
 
 
 def _schema(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the schema of the answer's text, or of the tool that the model has to call, which is Nova's only way to
-    follow a schema."""
+    """Returns the schema of the answer's text, or of the forced tool, Nova's only way to follow a schema."""
     form, config = fields.get("outputConfig", {}).get("textFormat"), fields.get("toolConfig", {})
     if form is None:
         forced = config.get("toolChoice", {}).get("tool", {}).get("name")
@@ -302,7 +300,7 @@ def _signatures(blocks: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _secret(headers: Mapping[str, str]) -> str:
-    """Returns the key id of a signed request, or the bearer token."""
+    """Returns a signed request's key id, or the bearer token."""
     authorization = headers["authorization"]
     if authorization.startswith("Bearer "):
         return authorization.removeprefix("Bearer ")

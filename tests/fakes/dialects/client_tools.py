@@ -39,21 +39,17 @@ TOOLS: Mapping[str, set[str]] = {
 
 @dataclass(frozen=True)
 class ClientCall(Call):
-    """A call of a tool of the type `kind`; `namespace` is that of a function in one."""
-
     kind: str = "function"
     namespace: str = ""
 
 
 def tools_of(fields: Json) -> list[Json]:
-    """Returns the tools of a request, with those that items of its input bring along."""
     items = fields["input"] if isinstance(fields["input"], list) else []
     brought = (item["tools"] for item in items if item.get("type") in ("additional_tools", "tool_search_output"))
     return [*(fields.get("tools") or ()), *(tool for tools in brought for tool in tools)]
 
 
 def with_names(tools: Iterable[Json]) -> Iterator[tuple[str, Json, str]]:
-    """Yields each tool with the name that stories know it by, and its namespace."""
     for tool in tools:
         if tool["type"] == "namespace":
             yield from ((f"{tool['name']}__{inner['name']}", inner, tool["name"]) for inner in tool["tools"])
@@ -62,7 +58,6 @@ def with_names(tools: Iterable[Json]) -> Iterator[tuple[str, Json, str]]:
 
 
 def addressed(story: Story, body: bytes) -> Story:
-    """Returns the story with its calls as calls of the request's own tools."""
     fields = json.loads(body)
     tools = {name: (tool, namespace) for name, tool, namespace in with_names(tools_of(fields))}
     return replace(story, calls=tuple(_addressed(call, *tools[call.name]) for call in story.calls))
@@ -73,7 +68,6 @@ def _addressed(call: Call, tool: Json, namespace: str) -> ClientCall:
 
 
 def item_of(call: Call) -> dict[str, Any]:
-    """Returns the item of a call."""
     given = json.dumps(call.arguments, ensure_ascii=False)
     item = {"status": "completed", "call_id": call.id}
     match call:

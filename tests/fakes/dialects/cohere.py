@@ -37,8 +37,6 @@ _ID = "46752333-4b62-4ac6-abe7-efc50c056c67"
 
 
 class CohereFake:
-    """A fake of Cohere. Its documents are texts: a PDF is refused, so `can.documents` is False."""
-
     provider = "cohere"
     can = Can(documents=False)
 
@@ -74,8 +72,7 @@ class CohereFake:
         return Reply(status, headers, _json({"id": _ID, "message": message}))
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        """Streams the story and then the error, which is the end of the message:
-        https://docs.cohere.com/reference/chat-stream"""
+        """The error ends the message: https://docs.cohere.com/reference/chat-stream"""
         last = _event("message-end", delta={"finish_reason": "ERROR", "error": message})
         return Streamed(_SSE, (*_content_events(story), last, b"data: [DONE]\n\n"))
 

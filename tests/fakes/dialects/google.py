@@ -42,7 +42,6 @@ SCHEMAS = ("parameters", "parametersJsonSchema", "responseSchema", "responseJson
 
 
 def camelled(value: Any) -> Any:
-    """Returns the value with its field names in camel case; Google accepts either spelling."""
     if isinstance(value, list):
         return [camelled(item) for item in value]
     if not isinstance(value, Mapping):
@@ -144,7 +143,7 @@ def _parts(story: Story) -> list[dict[str, Any]]:
 
 
 def _calls(story: Story) -> list[dict[str, Any]]:
-    """Returns the parts of the calls; of parallel calls only the first is signed."""
+    """Of parallel calls only the first is signed."""
     calls = [_call(call) for call in story.calls]
     if calls and story.signature:
         calls[0]["thoughtSignature"] = story.signature
@@ -156,7 +155,6 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def _deltas(story: Story) -> Iterator[tuple[list[dict[str, Any]], dict[str, int]]]:
-    """Yields the parts of each event with its token counts; the last event has no finish reason yet."""
     counts = {"promptTokenCount": story.usage.prompt_tokens, "totalTokenCount": story.usage.prompt_tokens}
     for piece in _cut(story.reasoning, story.pieces):
         yield [{"text": piece, "thought": True}], counts
@@ -224,7 +222,7 @@ def _turns(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _files(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes | str]]:
-    """Yields the kind of each file, its media type, and its bytes or address, in the form of `ReadRequest`."""
+    """Yields each file's kind, media type, and bytes or address, as in `ReadRequest`."""
     for part in parts:
         if (blob := part.get("inlineData")) is not None:
             yield blob["mimeType"], blob["mimeType"], base64.b64decode(blob["data"], validate=True)

@@ -32,10 +32,9 @@ _MESSAGE_FIELDS = {"role", "content", "name", "tool_calls", "tool_call_id", "fun
 class Vendor:
     """One vendor's differences from OpenAI.
 
-    `path` is the API's, below the integration's base address. `reasoning` is the field of the vendor's reasoning.
-    `usage_in` is the chunk of a stream that carries the usage. `error` is the shape of an error body. `message_fields`
-    are the accepted fields beside OpenAI's; None accepts all. `rules` is the table of what the vendor refuses beside
-    that.
+    `path` is the API's, below the integration's base address. `reasoning` is the field of its reasoning, `usage_in` the
+    stream chunk with the usage, `error` the shape of an error body. `message_fields` are accepted beside OpenAI's; None
+    accepts all. `rules` lists what else the vendor refuses.
     """
 
     can: Can
@@ -164,8 +163,7 @@ VENDORS: Mapping[str, Vendor] = {
 
 
 class OpenAIFake:
-    """A fake of one vendor (see `FakeDialect`). A provider without an entry in `VENDORS` is taken to be close to
-    OpenAI."""
+    """A fake of one vendor (see `FakeDialect`). A provider missing from `VENDORS` is taken to be close to OpenAI."""
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
@@ -262,7 +260,6 @@ class OpenAIFake:
                 yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
     def _reasoning(self, story: Story) -> dict[str, Any]:
-        """Returns the reasoning fields of a message or a delta."""
         if not story.reasoning:
             return {}
         where = self.vendor.reasoning
@@ -313,8 +310,6 @@ class OpenAIFake:
 
 @dataclass
 class _Reader:
-    """Collects the content of the messages."""
-
     vendor: Vendor
     system: list[str] = field(default_factory=list)
     turns: list[tuple[str, str]] = field(default_factory=list)

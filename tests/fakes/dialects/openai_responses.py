@@ -74,7 +74,7 @@ _MIN_OUTPUT_TOKENS = 16
 
 
 class ResponsesFake:
-    """A fake of one vendor (see `FakeDialect`). A story's signature is its encrypted reasoning."""
+    """A story's signature is its encrypted reasoning."""
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
@@ -134,7 +134,6 @@ class ResponsesFake:
         )
 
     def _begun(self, story: Story) -> list[dict[str, Any]]:
-        """Returns the events of a stream without the last one."""
         begun = {**_response(Story(model=story.model, id=story.id)), "status": "in_progress", "usage": None}
         events: list[dict[str, Any]] = [
             {"type": "response.created", "response": begun},
@@ -273,7 +272,6 @@ def _check_strict(schema: Mapping[str, Any], place: str) -> None:
 
 
 def _tool_names(tools: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Checks the tools and returns the names that stories know them by."""
     for place, tool in enumerate(tools):
         _check_tool(tool, f"tools[{place}]")
     return tuple(name for name, _, _ in client_tools.with_names(tools))
@@ -304,7 +302,7 @@ def _tool_choice(choice: Any) -> str:
 
 @dataclass
 class _Reader:
-    """Collects the content of the items. `stored` means that the vendor keeps the response."""
+    """`stored`: the vendor keeps the response."""
 
     stored: bool
     system: list[str] = field(default_factory=list)

@@ -20,8 +20,7 @@ from tests.fakes.dialects.story import FakeDialect
 
 
 def _fakes() -> Iterator[FakeDialect]:
-    """Yields the fakes of all modules: `FAKE` or `<SOMETHING>_FAKE` is one fake, `FAKES` a mapping of them by
-    provider."""
+    """`FAKE` or `<SOMETHING>_FAKE` is one fake, `FAKES` a mapping by provider."""
     for module in pkgutil.iter_modules(dialects.__path__):
         if module.name in ("registry", "server", "story"):
             continue
@@ -36,11 +35,11 @@ FAKES: dict[str, FakeDialect] = {fake.provider: fake for fake in _fakes()}
 
 
 def distinct_providers() -> tuple[str, ...]:
-    """Returns the providers in the registry's order, one for each different row.
+    """Returns the providers in the registry's order, one per different row.
 
-    Rows of OpenAI's dialect that differ from an earlier one in name, address and models only are left out: a test of
-    the one holds for the other. A provider without a fake stays in. `tests/integrations/test_compatible_rows.py` tests
-    every row for its differences.
+    Rows of OpenAI's dialect that differ from an earlier one only in name, address and models are left out: a test of
+    one holds for the other. Providers without a fake stay. `tests/integrations/test_compatible_rows.py` tests every row
+    for its differences.
     """
     first: dict[object, str] = {}
     for provider in providers():

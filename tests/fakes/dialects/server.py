@@ -17,24 +17,21 @@ from tests.fakes.upstream import Connection, Received
 
 
 def script_path(path: str) -> str:
-    """Returns the request's path as the provider sees it: without the `/d/<script>` of its base URL."""
     return "/" + path.split("/", 3)[3]
 
 
 def read_request(fake: FakeDialect, received: Received) -> ReadRequest:
-    """Returns the request as the provider reads it. Raises AssertionError when the provider would refuse it."""
+    """Raises AssertionError if the provider would refuse the request."""
     return _fake_at(fake, received).read(script_path(received.path), received.headers, received.body)
 
 
 def _fake_at(fake: FakeDialect, received: Received) -> FakeDialect:
-    """Returns the fake of the API that the request is for."""
     is_for_responses = urlsplit(received.path).path.endswith("/responses")
     return RESPONSES.get(fake.provider, fake) if is_for_responses else fake
 
 
 def answer_with(fake: FakeDialect, story: Story) -> Step:
-    """Returns a step that answers with the story, whole or streamed as the request asks. A request that the
-    provider would refuse gets the provider's refusal."""
+    """Answers whole or streamed, as requested. A request that the provider would refuse gets its refusal."""
 
     async def step(received: Received, connection: Connection) -> None:
         try:
@@ -62,8 +59,7 @@ def fails(fake: FakeDialect, status: int, message: str, *, retry_after: int | No
 
 
 def breaks(fake: FakeDialect, story: Story, message: str) -> Step:
-    """Returns a step that streams a 200 with an error event: behind the story, or as the first event when the story is
-    empty."""
+    """Streams a 200 with an error event: after the story, or first if the story is empty."""
 
     async def step(received: Received, connection: Connection) -> None:
         await _send_stream(connection, fake.stream_failure(story, message))
@@ -72,8 +68,9 @@ def breaks(fake: FakeDialect, story: Story, message: str) -> Step:
 
 
 def stops(fake: FakeDialect, story: Story, after: int, *, end: str = "hang_up") -> Step:
-    """Returns a step that sends the first `after` events of the story's stream; `end` is "hang_up", "reset", "hang", or
-    "end" of the body."""
+    """Sends the first `after` events of the story's stream; `end` is "hang_up", "reset", "hang", or "end" of the
+    body.
+    """
 
     async def step(received: Received, connection: Connection) -> None:
         streamed = fake.stream(story)
@@ -92,7 +89,6 @@ class DialectServer(ScriptedServer):
         return f"{self.url}/d/{name}"
 
     def requests_of(self, name: str, fake: FakeDialect) -> list[ReadRequest]:
-        """Returns a script's requests as the provider read them, in order of arrival."""
         return [read_request(fake, received) for received in self.script(name).received]
 
     def script(self, name: str) -> Script:
@@ -127,5 +123,4 @@ async def _send_stream(connection: Connection, streamed: Streamed) -> None:
 
 
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:
-    """Returns the headers in lower case, so that a fake's content-type replaces the default one."""
     return {name.lower(): value for name, value in headers.items()}

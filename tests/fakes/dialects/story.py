@@ -23,8 +23,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Story:
-    """The content of an answer. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`,
-    reasoning of `completion_tokens`. `pieces` is the number of deltas that a stream cuts texts and arguments into. `id`
+    """The content of an answer. `usage` counts as `Usage` does: `prompt_tokens` include cached and written tokens,
+    `completion_tokens` reasoning. `pieces` is the number of deltas into which a stream cuts texts and arguments. `id`
     is the part of the answer's id that differs between answers."""
 
     text: str = ""
@@ -40,8 +40,6 @@ class Story:
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole HTTP answer."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -49,8 +47,6 @@ class Reply:
 
 @dataclass(frozen=True)
 class Streamed:
-    """A streamed HTTP answer: `events` are whole events (or binary frames) in order."""
-
     headers: Mapping[str, str]
     events: tuple[bytes, ...]
 
@@ -106,9 +102,7 @@ class FakeDialect(Protocol):
     provider: str
     can: Can
 
-    def credentials(self, base_url: str) -> Credentials:
-        """Returns credentials with a secret of this provider's form."""
-        ...
+    def credentials(self, base_url: str) -> Credentials: ...
 
     def whole(self, story: Story) -> Reply: ...
 
@@ -117,11 +111,10 @@ class FakeDialect(Protocol):
     def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply: ...
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        """Returns the story's events without its end, and then the dialect's error event, which is alone when the story
-        is empty."""
+        """Returns the story's events without its end, then the dialect's error event, which is alone if the story is
+        empty."""
         ...
 
     def read(self, path: str, headers: Mapping[str, str], body: bytes) -> ReadRequest:
-        """Returns the request's content. Raises AssertionError when the provider would refuse the request (header,
-        path, shape)."""
+        """Raises AssertionError if the provider would refuse the request (header, path, shape)."""
         ...

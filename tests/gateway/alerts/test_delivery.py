@@ -21,6 +21,7 @@ from gateway.tables.figure_alert import AlertChannel
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
 from tests.gateway.alerts.receiver import Receiver, verified
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -118,17 +119,7 @@ def test_pauses__double_up_to_an_hour() -> None:
     assert [pause_after(attempts).total_seconds() for attempts in (1, 2, 3, 8, 15)] == [30, 60, 120, 3600, 3600]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1:{port}/",
-        "http://localhost:{port}/",
-        "http://2130706433:{port}/",
-        "http://[::ffff:127.0.0.1]:{port}/",
-        "http://169.254.169.254/latest/meta-data",
-        "http://0x7f000001:{port}/",
-    ],
-)
+@tabled
 def test_private_address__is_refused_for_good(receiver: str, settings: Any, url: str) -> None:
     settings.ALLOW_PRIVATE_UPSTREAMS = False
     row = make("webhook", alert_webhook_url=url.format(port=receiver.split(":")[2].split("/")[0]))

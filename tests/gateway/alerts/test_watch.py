@@ -22,6 +22,7 @@ from gateway.tables.alert import AlertDelivery, BudgetAlert
 from gateway.tables.figure_alert import AlertChannel
 from tests.factories.core import make_project
 from tests.factories.settings import make_settings
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db
@@ -73,20 +74,7 @@ def percents(project: Project, month: str = "2026-11") -> list[int]:
     return list(found.values_list("threshold_percent", flat=True))
 
 
-@pytest.mark.parametrize(
-    ("spent", "budget", "percent"),
-    [
-        ("0", "10", []),
-        ("4.9999999999", "10", []),
-        ("5", "10", [50]),
-        ("7.99", "10", [50]),
-        ("8", "10", [50, 80]),
-        ("10", "10", [50, 80, 100]),
-        ("1000", "10", [50, 80, 100]),
-        ("0", "0", []),
-        ("0.0000000001", "0", [50, 80, 100]),
-    ],
-)
+@tabled
 def test_thresholds__of_a_spend(spent: str, budget: str, percent: list[int]) -> None:
     assert reached(Decimal(spent), Decimal(budget)) == percent
 
@@ -169,15 +157,7 @@ def test_log_away__others_are_looked_at_and_the_next_time_is_right(
     assert percents(unknown) == [50]
 
 
-@pytest.mark.parametrize(
-    ("given", "channels"),
-    [
-        ({}, []),
-        ({"alert_webhook_url": "https://x.example/"}, ["webhook"]),
-        ({"alert_emails": ["a@x.example"]}, ["email"]),
-        ({"alert_webhook_url": "https://x.example/", "alert_emails": ["a@x.example"]}, ["webhook", "email"]),
-    ],
-)
+@tabled
 def test_alert__has_a_delivery_for_each_channel(
     client: redis.Redis, given: dict[str, Any], channels: list[str]
 ) -> None:

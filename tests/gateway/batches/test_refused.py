@@ -14,30 +14,10 @@ from tests.fakes.batches.openai import KEY, OpenAIBatches
 from tests.gateway.batches.conftest import MODEL, openai_client
 from tests.gateway.batches.lines import jsonl, line, message_request
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import tabled
 
-ASK: list[Any] = [{"role": "user", "content": "hi"}]
 
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ("{not json", "line 2: not valid JSON"),
-        ('"a text"', "line 2: has to be a JSON object"),
-        ({"method": "POST", "url": "/v1/chat/completions", "body": {}}, "line 2: custom_id: this field is required"),
-        (line(""), "line 2: custom_id: "),
-        (line("a"), "line 2: custom_id: 'a' is the id of an earlier request"),
-        (line("b", method="GET"), "line 2: method: "),
-        (line("b", url="/v1/videos"), "line 2: url: '/v1/videos' is none of "),
-        (line("b", url="/v1/embeddings"), "line 2: url: '/v1/embeddings' differs from '/v1/chat/completions'"),
-        (line("b", body=3), "line 2: body: has to be a JSON object"),
-        (line("b", body={"messages": ASK}), "line 2: body.model: this field is required"),
-        (line("b", body={"model": "openai/gpt-4o", "messages": ASK}), "line 2: body.model: "),
-        (line("b", body={"model": "auto", "messages": ASK}), "line 2: body.model: "),
-        (line("b", body={"model": MODEL, "prompt_config": "p"}), "line 2: body.prompt_config: "),
-        (line("b", body={"model": MODEL, "models": ["x"]}), "line 2: body.models: "),
-        (line("b", body={"model": MODEL, "stream": True}), "line 2: body.stream: "),
-    ],
-)
+@tabled
 def test_file__with_a_broken_line__is_refused_by_its_number(
     files: Gateway, vendor: OpenAIBatches, broken: Any, message: str
 ) -> None:
@@ -59,19 +39,7 @@ def test_file__without_a_readable_line__is_refused(files: Gateway, content: byte
         openai_client(files).files.create(file=("in.jsonl", content), purpose="batch")
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "message"),
-    [
-        (b"{}", "application/json", "has to be a form"),
-        (b"", "multipart/form-data; boundary=x", "has to be a form"),
-        (b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\nabc', "multipart/form-data", "has to be a form"),
-        (
-            b'--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--x--\r\n',
-            "multipart/form-data; boundary=x",
-            "file: this field is required",
-        ),
-    ],
-)
+@tabled
 def test_upload__that_is_no_form_with_a_file__is_refused(
     files: Gateway, body: bytes, content_type: str, message: str
 ) -> None:
@@ -83,18 +51,7 @@ def test_upload__that_is_no_form_with_a_file__is_refused(
     assert message in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("requests", "message"),
-    [
-        ([message_request("a"), message_request("a")], "requests[1]: custom_id: 'a' is the id of an earlier request"),
-        ([message_request("a", stream=True)], "requests[0]: params.stream: "),
-        ([message_request("a", prompt_config="p")], "requests[0]: params.prompt_config: "),
-        ([{"custom_id": "a", "params": {}}], "requests[0]: params.model: this field is required"),
-        ([{"params": {}}], "requests[0]: custom_id: this field is required"),
-        ([3], "requests[0]: has to be a JSON object"),
-        ([], "requests: at least one request is required"),
-    ],
-)
+@tabled
 def test_message_batch__with_a_broken_request__is_refused_by_its_place(
     messages: Gateway, claude: AnthropicBatches, requests: list[Any], message: str
 ) -> None:

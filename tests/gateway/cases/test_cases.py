@@ -13,34 +13,10 @@ from tests.gateway.cases import checks
 from tests.gateway.cases.case import OWN, Case, all_cases, load
 from tests.gateway.cases.scene import CaseStage
 from tests.gateway.service import GatewayService
+from tests.tables.cases import stored
 
 # A value of each key that the case `plain` does not give.
-WRONG: dict[str, Any] = {
-    "status": 201,
-    "code": "provider_error",
-    "message_contains": "wrong",
-    "headers": {"x-svc-fallback-used": "true"},
-    "text": "Another text.",
-    "tool_calls": [{"name": "find_parcel", "arguments": "{}"}],
-    "events_parse": True,
-    "usage": {"prompt_tokens": 22},
-    "usage_any_of": [{"prompt_tokens": 22}, {"estimated": True}],
-    "usage_above_zero": ["prompt_tokens", "cached_tokens"],
-    "record_above_zero": ["prompt_tokens", "cache_read_tokens"],
-    "record": {"cost_usd": "1"},
-    "warning_names": ["top_k"],
-    "upstream_calls": 2,
-    "upstream_request_lacks": ["messages.0.role"],
-    "upstream_request_has": {"messages.0.role": "assistant"},
-    "upstream_request_has_any_of": [{"messages.0.role": "assistant"}, {"thinking": "*"}],
-    "upstream_contains": ["never said"],
-    "upstream_headers": {"anthropic-beta": "compact"},
-    "any_of": [{"status": 201}, {"text": "Another text."}],
-    "upstream_tools_include_a_function_for": ["mcp__depot/parcel"],
-    "upstream_history": {"calls": [{"name": "weigh"}]},
-    "calls_back": {"function_for": "weigh", "arguments": {}, "item": {"name": "measure"}},
-    "alone": {"status": 500, "code": "provider_error"},
-}
+WRONG: dict[str, Any] = stored(__file__, "WRONG")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from integrations.access.credentials import credentials_of
 from integrations.models import ModelPrice, ProviderIntegration
 from prompts.models import PromptConfig, PromptLabel
 from tests.gateway.configuration.commands import SECRETS, WHOLE, applied, output, project, refusal
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -228,14 +229,7 @@ def test_apply__secret_of_a_key_changes__the_former_one_ends(tmp_path: Path, mon
     assert find_key(hash_key("other-secret-of-the-build")) is not None
 
 
-@pytest.mark.parametrize(
-    ("secret", "problem"),
-    [
-        ("sk-1234", "Must have at least 20 visible ASCII characters."),
-        ("with blanks in it, though it is long", "Must have at least 20 visible ASCII characters."),
-        ("the-secret-of-another-key", "Another key has this secret."),
-    ],
-)
+@tabled
 def test_apply__secret_of_a_key_that_it_cannot_have__is_refused(
     secret: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

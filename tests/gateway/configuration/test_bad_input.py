@@ -9,6 +9,7 @@ import pytest
 
 from core.models import Project
 from tests.gateway.configuration.commands import output, project, refusal
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -49,77 +50,7 @@ def test_apply__no_configuration__says_where(text: str | bytes, sentence: str, t
     assert refused.endswith("Nothing was changed.")
 
 
-@pytest.mark.parametrize(
-    ("lines", "sentence"),
-    [
-        (["setting: {}"], "FILE:5: projects.shop.setting: There is no such section. There are: alert_channels, "),
-        (["teams: [search]"], "FILE:5: projects.shop.teams: Must be an object of entries by name."),
-        (["teams:", "  search: 1"], "FILE:6: projects.shop.teams.search: Must be an object."),
-        (["teams:", "  search:", "    rpm: 1"], "FILE:7: projects.shop.teams.search.rpm: There is no such field."),
-        (
-            ["teams: {search: {project_id: x}}"],
-            "FILE:5: projects.shop.teams.search.project_id: There is no such field.",
-        ),
-        (["settings:", "  retry_max_attempts: 99"], "FILE:6: projects.shop.settings.retry_max_attempts: Ensure this"),
-        (
-            ["settings:", "  guardrails:", "    trust_mode: on"],
-            "FILE:7: projects.shop.settings.guardrails.trust_mode: ",
-        ),
-        (["settings: 5"], "FILE:5: projects.shop.settings: Must be an object."),
-        (["integrations: {nobody: {}}"], "FILE:5: projects.shop.integrations.nobody.provider: Unknown provider."),
-        (
-            ["integrations:", "  openai:", "    api_key: sk-1234567890"],
-            "FILE:7: projects.shop.integrations.openai.api_key: Secrets do not stand in this file: write",
-        ),
-        (
-            ["integrations: {openai: {api_key: {vault: x}}}"],
-            "FILE:5: projects.shop.integrations.openai.api_key: Secrets do not stand in this file: write",
-        ),
-        (["integrations: {openai: {rpm: '5'}}"], "FILE:5: projects.shop.integrations.openai.rpm: Must be a whole"),
-        (["prices: {gpt-4o: {}}"], "FILE:5: projects.shop.prices.gpt-4o: Prices are called by provider/model"),
-        (
-            ["model_groups:", "  fast:", "    strategy: ordered", "    members:", "      - {model: a, weight: -1}"],
-            "FILE:9: projects.shop.model_groups.fast.members.0.weight: Ensure this value is greater",
-        ),
-        (["model_groups: {gpt-5: {}}"], "FILE:5: projects.shop.model_groups.gpt-5"),
-        (["api_keys: {ci: {scopes: [all]}}"], "FILE:5: projects.shop.api_keys.ci.scopes.0: "),
-        (["prompts: {p: {}}"], "FILE:5: projects.shop.prompts.p.versions: Must be a list of at least one version."),
-        (["prompts:", "  p:", "    versions:", "      - model: 5"], "FILE:8: projects.shop.prompts.p.versions.0.model"),
-        (
-            ["prompts:", "  p:", "    versions: [{system_prompt: a}]", "    labels:", "      Live: 1"],
-            "FILE:9: projects.shop.prompts.p.labels.Live: Must be 1 to 50 lower-case letters",
-        ),
-        (
-            ["prompts:", "  p:", "    versions: [{system_prompt: a}]", "    active_version: 2"],
-            "FILE:8: projects.shop.prompts.p.active_version: There is no version of this number.",
-        ),
-        (
-            ["prompts:", "  p:", "    versions:", "      - messages: [{prompt: nobody}]"],
-            "FILE:8: projects.shop.prompts.p.versions.0.messages.0.prompt: ",
-        ),
-        (
-            ["prompts:", "  p:", "    description: false", "    versions: [{system_prompt: a}]"],
-            "FILE:7: projects.shop.prompts.p.description: Must be a text.",
-        ),
-        (
-            ["integrations:", "  openai:", "    extra_headers: {X-Team: {env: A}, x-team: {env: B}}"],
-            "FILE:7: projects.shop.integrations.openai.extra_headers.x-team: Is there twice, in another writing.",
-        ),
-        (
-            [r'integrations: {openai: {api_key: {file: "/a\0b"}}}'],
-            r"FILE:5: projects.shop.integrations.openai.api_key: The file /a\x00b cannot be read.",
-        ),
-        (
-            ['integrations: {openai: {api_key: {file: "/dev/zero"}}}'],
-            "FILE:5: projects.shop.integrations.openai.api_key: The file /dev/zero holds no secret: Is no regular",
-        ),
-        (["alerts: {a: {query: {figure: nothing}}}"], "FILE:5: projects.shop.alerts.a"),
-        (
-            ["dashboards:", "  d:", "    charts:", "      - {title: a, kind: line, figures: [nothing]}"],
-            "FILE:8: projects.shop.dashboards.d.charts.0.figures: There is no figure 'nothing'.",
-        ),
-    ],
-)
+@tabled
 def test_apply__wrong_value__says_where(lines: list[str], sentence: str, tmp_path: Path) -> None:
     refused = refusal(project(*lines), tmp_path)
     assert sentence in refused

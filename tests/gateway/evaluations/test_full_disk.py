@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from django.utils import timezone
 from pytest_django import Settings
@@ -19,20 +16,12 @@ from tests.gateway.evaluations.online import ends, graded, judge, judge_all, tak
 from tests.gateway.evaluations.test_labelled import judge as labelled_judge
 from tests.gateway.evaluations.test_labelled import labelled
 from tests.gateway.spooled import spooled_entries
-from tests.small_disk import SmallDisk, small_disk
+from tests.small_disk import SmallDisk
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 _ANSWERS = 30
-
-
-@pytest.fixture
-def disk(tmp_path: Path, settings: Settings) -> Iterator[SmallDisk]:
-    with small_disk(tmp_path / "disk", 8 << 20) as found:
-        settings.SPOOL_DIR = found.path / "spool"
-        settings.SPOOL_RESERVE_BYTES = 256 * 1024
-        yield found
 
 
 def filling(disk: SmallDisk) -> Step:

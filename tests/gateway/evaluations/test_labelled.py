@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from analytics.evaluators.calibration import due
 from analytics.evaluators.calibration.due import claim_due
+from analytics.evaluators.own_scores import new_score
 from analytics.models import EvaluatorVersion, ReviewItem, Score
 from analytics.models.reviews import ItemState
 from gateway.evaluations.labelled import score_labelled
@@ -213,6 +214,6 @@ def test_answer__deleted_while_it_is_judged__gets_no_score(scene: Scene) -> None
     assert claimed is not None and claimed.first == [UUID(request_id)]
     assert scene.api.delete(f"/api/llm/requests/{request_id}").status_code == 204
 
-    due.record(claimed, {UUID(request_id): due.Scored(1.0)})
+    due.record(claimed, {UUID(request_id): new_score(claimed.version, UUID(request_id), 1.0, kind="label")})
 
     assert scores("contains@1") == []

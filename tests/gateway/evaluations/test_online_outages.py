@@ -15,7 +15,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
 from analytics.online_evaluations.follow import follow_log
-from analytics.tasks import sample_answers
+from gateway import tasks
 from integrations.models import ModelPrice
 from tests.factories.settings import make_settings
 from tests.fakes.scripted import Step, hang
@@ -136,7 +136,7 @@ def test_engine__away_while_the_sample_is_taken__it_is_taken_later(scene: Scene,
 
     with pytest.raises(AnalyticsUnavailableError):
         follow_log()
-    sample_answers()
+    tasks.follow_log()
 
     assert OnlineEvaluation.objects.get().sampled_until == before
     client.close()
@@ -149,8 +149,9 @@ def test_engine__away_while_the_sample_is_taken__it_is_taken_later(scene: Scene,
 
 @pytest.mark.parametrize("scene", [[by_chance(7)]], indirect=True)
 def test_eight_workers__two_killed_and_the_budget_spent_in_the_middle(scene: Scene, tmp_path: Path) -> None:
-    # A judgement reserves half a cent, and costs an eighth of a cent on average.
-    evaluation_id = judge(scene, monthly_budget_usd=0.3)
+    # A judgement reserves half a cent, and costs an eighth of a cent on average. What the two dead workers were asking
+    # for counts as spent, up to 16 cents.
+    evaluation_id = judge(scene, monthly_budget_usd=0.4)
     ModelPrice.objects.update(output_cost_per_1m=0)
     arms = [{"variant": variant, "session_id": variant} for variant in ("target", "baseline")]
     request_ids = [one for arm in arms for one in answers(scene, _OF_WORKERS // 2, **arm)]

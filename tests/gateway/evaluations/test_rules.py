@@ -94,7 +94,7 @@ WEATHER = {"name": "get_weather", "arguments": {"city": "Berlin"}}
 def test_score__by_kind(kind: str, fields: dict[str, Any], answer: Answer, expected: float | None) -> None:
     score = score_by_rule(read_definition(kind, fields), answer)
 
-    assert score.value == expected
+    assert score.score == expected
     assert expected is not None or score.reason in ("no_expected", "language_unknown")
 
 
@@ -138,4 +138,4 @@ def test_score__any_json__is_a_share_or_a_reason(
 ) -> None:
     score = score_by_rule(read_definition(*rule), Answer(message, messages, expected))
 
-    assert score.value in (0.0, 1.0) or (score.value is None and score.reason)
+    assert score.score in (0.0, 1.0) or (score.score is None and score.reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from rest_framework.test import APIClient
@@ -15,30 +14,10 @@ from integrations.models import ModelPrice
 from tests.factories.core import client_of, make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.gateway.experiments.conftest import PATH, Scene, run_all
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"candidates": [{"model": "m"}, {"model": "m"}]}, "candidates.1"),
-        ({"candidates": [{}, {"version_id": str(uuid4())}]}, "candidates.1.version_id"),
-        ({"filter": {"modle": "x"}}, "filter"),
-        ({"filter": {"operation": "messages"}}, "filter"),
-        ({"filter": {"min_cost_usd": "much"}}, "filter"),
-        ({"candidates": [{}]}, "candidates"),
-        ({"dataset_id": str(uuid4())}, "dataset_id"),
-        ({"dataset_id": str(uuid4()), "filter": {"model": "m"}}, "filter"),
-        ({"dataset_version": 1}, "dataset_version"),
-        ({"baseline": "C"}, "baseline"),
-        ({"baseline": "E"}, "baseline"),
-        ({"margin": 0}, "margin"),
-        ({"margin": 1}, "margin"),
-        ({"max_cost_usd": 0}, "max_cost_usd"),
-        ({"max_cost_usd": 1}, "candidates"),
-        ({"evaluators": [{"evaluator_id": str(uuid4())}]}, "evaluators.0.evaluator_id"),
-        ({"evaluators": [{}]}, "evaluators"),
-    ],
-)
+@tabled
 def test_create__bad_input__400_names_the_field(scene: Scene, fields: dict[str, Any], named: str) -> None:
     scene.past()
     body = {"candidates": [{}, {"model": "m"}], **fields}

@@ -25,6 +25,7 @@ from tests.factories.settings import make_settings
 from tests.gateway.experiments.conftest import MODEL, PATH, Scene, by_request
 from tests.gateway.experiments.test_scoring import CRITERIA, judging
 from tests.night import examples
+from tests.tables.cases import tabled
 
 WORKERS, TASKS = 8, examples(2_000, 10_000)
 NOTHING = Decimal(0)
@@ -125,15 +126,7 @@ def test_highest_cost__model_that_always_searches__counts_a_search(scene: Scene)
     assert found is not None and found >= Decimal("0.05")
 
 
-@pytest.mark.parametrize(
-    "terms",
-    [
-        PRIORITY["terms"],
-        SEARCHES["terms"],
-        {"tiers": [{"above_tokens": 200_000, "rates": {"output": "70"}}]},
-        {"rates": {"input_audio": "1000"}},
-    ],
-)
+@tabled
 def test_highest_cost__what_the_request_does_not_ask_for__is_not_counted(scene: Scene, terms: dict[str, Any]) -> None:
     _price()
     _price("gpt-4.1", terms=terms)
@@ -145,14 +138,7 @@ def test_highest_cost__what_the_request_does_not_ask_for__is_not_counted(scene: 
     assert plain is not None and other is not None and abs(plain - other) < Decimal("0.00001")
 
 
-@pytest.mark.parametrize(
-    ("parameters", "of", "at_least"),
-    [
-        ({"default_parameters": {"max_tokens": 50}}, "openai/vast", "0.0005"),
-        ({"forced_parameters": {"max_completion_tokens": 5_000}}, MODEL, "0.05"),
-        ({"forced_parameters": {"service_tier": "priority"}}, MODEL, "0.007"),
-    ],
-)
+@tabled
 def test_highest_cost__what_the_integration_sets__is_counted(
     scene: Scene, parameters: dict[str, Any], of: str, at_least: str
 ) -> None:
@@ -166,14 +152,7 @@ def test_highest_cost__what_the_integration_sets__is_counted(
     assert found is not None and found >= Decimal(at_least)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"model": "openai/unheard-of", "max_tokens": 5},
-        {"model": "anthropic/claude-3-haiku", "max_tokens": 5},
-        {"model": "auto", "max_tokens": 5},
-    ],
-)
+@tabled
 def test_highest_cost__unknown_price_or_nobody_who_serves__is_none(scene: Scene, fields: dict[str, Any]) -> None:
     _price()
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pytest_django import Settings
 
@@ -16,20 +13,12 @@ from tests.fakes.scripted import Step, answer
 from tests.fakes.upstream import Connection, Received
 from tests.gateway.experiments.conftest import Scene, run_all
 from tests.gateway.spooled import spooled_entries
-from tests.small_disk import SmallDisk, small_disk
+from tests.small_disk import SmallDisk
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 _ITEMS = 30
-
-
-@pytest.fixture
-def disk(tmp_path: Path, settings: Settings) -> Iterator[SmallDisk]:
-    with small_disk(tmp_path / "disk", 8 << 20) as found:
-        settings.SPOOL_DIR = found.path / "spool"
-        settings.SPOOL_RESERVE_BYTES = 256 * 1024
-        yield found
 
 
 def filling(disk: SmallDisk, at: int) -> Step:

@@ -12,17 +12,11 @@ from gateway.experiments.report import look, report_of, summary_of
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment, ExperimentAnswer
 from gateway.tables.experiment import ExperimentState
-from tests.factories.core import make_project
 from tests.gateway.experiments.stored import Row, evaluator, make_experiment, pair
 
 pytestmark = pytest.mark.django_db
 
 BOTH_GOOD, WON, LOST = pair(1.0, 1.0), pair(1.0, 0.0), pair(0.0, 1.0)
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def ended(experiment: Experiment, state: ExperimentState = ExperimentState.COMPLETED, **fields: Any) -> Any:

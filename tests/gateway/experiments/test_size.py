@@ -13,19 +13,14 @@ from core.models import Project
 from gateway.experiments.report import conclude, count_winners, look, summarize, summary_of
 from gateway.experiments.selectors import experiment_detail, get_experiment, item_entry, list_items
 from gateway.experiments.services import end_experiment, pick_winner
-from gateway.experiments.summary import AnswerFigures, ItemFigures, verdict
+from gateway.experiments.summary import verdict
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem
 from gateway.tables.experiment import LABELS, TIE, AnswerState, ExperimentState
-from tests.factories.core import client_of, make_project
+from tests.factories.core import client_of
 from tests.gateway.experiments.stored import Row, evaluator, make_experiment, pair
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/llm/experiments"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 def queries_of(call: Any) -> int:
@@ -105,11 +100,7 @@ def test_winners__counted_by_the_database__are_those_of_each_item(project: Proje
     for item in ExperimentItem.objects.filter(experiment=experiment):
         item.winner = rng.choice(["", "", "", "", "A", TIE])
         item.save()
-        figures = [
-            AnswerFigures(LABELS[one.candidate], one.state == AnswerState.DONE, bool(one.error_code), one.score)
-            for one in item.answers.all()
-        ]
-        counted[verdict(ItemFigures(figures, item.winner))] += 1
+        counted[verdict(item)] += 1
     compared = sum(counted.values()) - counted.pop("")
 
     assert count_winners(experiment.pk) == {**counted, "compared": compared}

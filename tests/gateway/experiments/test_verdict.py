@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-import pytest
-
 from gateway.experiments.verdict import Courses, Rule, Verdict
 from rollouts.evaluation.pairs import Pair
+from tests.tables.cases import tabled
 
 BOTH_GOOD, WON, LOST = Pair(1.0, 1.0), Pair(1.0, 0.0), Pair(0.0, 1.0)
 MARGIN = 0.1
@@ -49,15 +48,7 @@ def test_verdict__once_worse__stays_so() -> None:
     assert courses_of([LOST] * 30 + [WON] * 300).verdict() is Verdict.WORSE
 
 
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (Rule(must_pass=True), Verdict.UNDECIDED),
-        (Rule(must_pass=True, min_rate=0.9), Verdict.PASSED),
-        (Rule(must_pass=True, min_rate=0.999), Verdict.UNDECIDED),
-        (Rule(is_required=False, must_pass=True, min_rate=0.9), Verdict.PASSED),
-    ],
-)
+@tabled
 def test_verdict__one_new_failure_of_an_evaluator_that_must_pass__by_its_least_rate(
     rule: Rule, expected: Verdict
 ) -> None:
@@ -74,7 +65,7 @@ def test_stop__an_evaluator_that_must_pass__looks_at_all_items() -> None:
 
 
 def test_verdict__no_evaluator_is_required__never_passes() -> None:
-    assert courses_of([WON] * 100, Rule(is_required=False)).verdict() is Verdict.UNDECIDED
+    assert courses_of([WON] * 100, Rule(required=False)).verdict() is Verdict.UNDECIDED
     assert Courses({}, MARGIN).verdict() is Verdict.UNDECIDED
 
 

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from gateway.experiments.verdict import LOOK_EVERY, MOST_MISSING, NOT_WORSE, TAG_LEVEL, WORSE, Courses, Rule
 from rollouts.evaluation.pairs import STAKES, Pair
-
-PAGE = Path(settings.BASE_DIR) / "docs" / "experiments.md"
+from tests.worked_examples import example_of, page_of, rows
 
 
 @pytest.fixture(scope="module")
 def example() -> str:
-    found = re.search("<!-- example: begin -->(.*)<!-- example: end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-def rows(example: str, heading: str) -> list[list[str]]:
-    """Returns the cells of the table with this first heading, headings included."""
-    lines = example[example.index(f"| {heading} |") :].split("\n\n")[0].strip().splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [cells[0], *cells[2:]]
+    return example_of("experiments.md")
 
 
 def positions(example: str, pattern: str) -> set[int]:
@@ -71,7 +59,7 @@ def test_looks__purses_and_verdicts__as_the_page_says(example: str) -> None:
 
 
 def test_page__bounds__are_those_of_the_rule() -> None:
-    text = " ".join(PAGE.read_text().split())
+    text = " ".join(page_of("experiments.md").split())
 
     assert f"ever* reaches {WORSE:g} is at most one in a hundred" in text
     assert f"ever reaches {NOT_WORSE:g} is at most one in twenty" in text

@@ -12,11 +12,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from core.roles import Role
 from gateway.project_settings.guardrails import GuardrailSettings
 from gateway.reports.dry_run import run_dry
 from tests.factories.analytics import make_entry, store, uuid7
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -155,13 +154,3 @@ def test_dry_run__bad_body__400_names_the_field(api: APIClient, body: dict[str, 
 
     assert answer.status_code == 400
     assert field in answer.json()["error"]["message"]
-
-
-@pytest.mark.parametrize("role", Role)
-def test_dry_run__roles__administrators_alone(project: Project, role: Role) -> None:
-    client = APIClient()
-    client.force_login(make_staff(role, project))
-
-    answer = client.post(PATH, {}, format="json", HTTP_X_PROJECT_ID=str(project.pk))
-
-    assert answer.status_code == (200 if role is Role.ADMINISTRATOR else 403)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.guardrails.detectors.encodings import decoded
+from tests.tables.cases import tabled
 
 # The characters have every length in UTF-8; there are four, because shorter texts are not looked for.
 READABLE = st.text(
@@ -60,14 +60,6 @@ def test_decoded__base64_of_base64__read(text: str) -> None:
         assert text in decoded(twice)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "guide-energy-storage-policy",
-        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
-        "2024\n05\n17\nB0C8XJ7K2M\n20240512T123000Z",
-        "utm_source=newsletter fbclid",
-    ],
-)
+@tabled
 def test_decoded__words_digests_and_names__nothing(text: str) -> None:
     assert list(decoded(text)) == []

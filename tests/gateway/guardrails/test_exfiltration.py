@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.guardrails.detectors.exfiltration import ConversationIndex, find_exfiltration
+from tests.tables.cases import tabled
 
 CONVERSATION = ConversationIndex(
     [
@@ -81,24 +82,7 @@ def test_find_exfiltration__conversation_in_the_address__found(text: str) -> Non
     assert "evil.example/" in text[found.start : found.end]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "https://docs.example.com/a?page=two",
-        "[docs](https://docs.example.org/guide/getting-started)",
-        "https://search.example/?q=acme+merger",
-        "![logo](https://cdn.example.com/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b/logo.png?width=1200)",
-        "https://shop.example/item/0123456789",
-        "![phone](https://shop.example/iphone15/front.png?width=1200&height=800&auto=compress&type=thumbnail)",
-        "![the merger](https://cdn.example/merger/chart.svg?v=2&lang=en)",
-        "https://search.example/?q=iphone+15+phone&page=2&sort=price",
-        "https://search.example/?q=Tr0ub4dor%263",
-        "![a](https://img.example/2024/05/17/482/91/3.png)",
-        "https://docs.example.org/acme/guide/friday/closes/index.html#the-door",
-        "![%](https://img.example/?t=100%25&u=%E0%A4%A)",
-        "no address // at all",
-    ],
-)
+@tabled
 def test_find_exfiltration__plain_address__passes(text: str) -> None:
     assert find_exfiltration(text, CONVERSATION) == []
 

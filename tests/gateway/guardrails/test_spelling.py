@@ -15,6 +15,7 @@ from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from tests.gateway.guardrails.test_injection import ATTACKS, HARMLESS
+from tests.tables.cases import stored, tabled
 
 Write = Callable[[str], str]
 
@@ -115,27 +116,7 @@ def test_find_topics__topic_with_signs__is_found_as_it_is_written() -> None:
 
 
 # How each blank of a number that is written in groups may be written.
-SPLITS = {
-    "line break": "\n",
-    "two line breaks": "\r\n\r\n",
-    "comma": ",",
-    "comma and blank": ", ",
-    "low line": "_",
-    "slash": "/",
-    "bar": " | ",
-    "colon": ":",
-    "dash": " \u2013 ",
-    "middle point": "\xb7",
-    "stars": "**",
-    "tag": "<br/>",
-    "emoji": "\U0001f525",
-    "named entity": "&nbsp;",
-    "numbered entity": "&#8239;",
-    "entity of an entity": "&amp;#32;",
-    "percent code": "%20",
-    "percent code of a code": "%2520",
-    "line separator": "\u2028",
-}
+SPLITS = stored(__file__, "SPLITS")
 CARDS = ("4242 4242 4242 4242", "3782 822463 10005", "5555 5555 5555 4444", "6011 1111 1111 1117")
 
 
@@ -155,18 +136,7 @@ def test_find_pii__card_with_blanks_between_all_digits__is_found(sign: str) -> N
         assert [(kind, text[start:end]) for kind, start, end in find_pii(text)] == [("card", written)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The years 4020, 4021, 4022, 4242, 4100 are in the future.",
-        "4242\n4242\n4242\n4242\n4242\n4242",
-        "ratings: 5, 4, 4, 3, 5, 5, 4, 5, 3, 4, 5, 4, 4, 3, 5, 2",
-        "[4,2,4,2,4,2,4,2,4,2,4,2,4,2,4,2]",
-        "sums of 4,242,424,242,424,242 and 4.242.424.242.424.242",
-        "42/42/42/42/42/42/42/42",
-        "2026-11-26 01:04:05 and 2026-11-27 02:05:06",
-    ],
-)
+@tabled
 def test_find_pii__list_of_numbers__is_no_card(text: str) -> None:
     assert "card" not in [entity.kind for entity in find_pii(text)]
 

@@ -15,6 +15,7 @@ from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of
 from gateway.protocol.marked_documents import pieces_of
 from gateway.protocol.wire import decode_request
+from tests.tables.cases import tabled
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -24,51 +25,7 @@ JSON = st.recursive(
 NEEDLE = "needle@example.org"
 
 
-def nested(value: Any, depth: int) -> Any:
-    return value if depth == 0 else [nested(value, depth - 1)]
-
-
-@pytest.mark.parametrize(
-    ("message", "speaker"),
-    [
-        ({"role": "user", "content": NEEDLE}, Speaker.USER),
-        ({"role": "system", "content": [{"type": "text", "text": NEEDLE}]}, Speaker.OPERATOR),
-        ({"role": "tool", "tool_call_id": "1", "content": json.dumps({"to": NEEDLE})}, Speaker.UNTRUSTED),
-        (
-            {
-                "role": "user",
-                "content": [{"type": "document_url", "document_url": {"url": f"data:text/plain,{NEEDLE}"}}],
-            },
-            Speaker.UNTRUSTED,
-        ),
-        ({"role": "user", "content": [{"type": "newer", "inner": {"any": [NEEDLE]}}]}, Speaker.UNTRUSTED),
-        ({"role": "user", "content": [{"type": "text", "text": NEEDLE, "trust": "untrusted"}]}, Speaker.UNTRUSTED),
-        ({"role": "system", "content": [{"type": "text", "text": NEEDLE, "trust": "untrusted"}]}, Speaker.UNTRUSTED),
-        ({"role": "user", "content": "hi", "name": NEEDLE}, Speaker.USER),
-        ({"role": "assistant", "content": None, "refusal": NEEDLE}, Speaker.ASSISTANT),
-        (
-            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": NEEDLE}},
-            Speaker.ASSISTANT,
-        ),
-        (
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"function": {"arguments": json.dumps({NEEDLE: {}})}}],
-            },
-            Speaker.ASSISTANT,
-        ),
-        (
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"function": {"arguments": json.dumps(nested(NEEDLE, 150))}}],
-            },
-            Speaker.ASSISTANT,
-        ),
-        ({"role": "assistant", "content": None, "tool_calls": [{"custom": {"input": NEEDLE}}]}, Speaker.ASSISTANT),
-    ],
-)
+@tabled
 def test_text_segments__needle__is_read_and_has_its_speaker(message: dict[str, Any], speaker: Speaker) -> None:
     body = json.dumps({"model": "gpt-4o", "messages": [message]}).encode()
     decode_request(body)
@@ -76,19 +33,7 @@ def test_text_segments__needle__is_read_and_has_its_speaker(message: dict[str, A
     assert [segment.speaker for segment in read] == [speaker]
 
 
-@pytest.mark.parametrize(
-    ("text", "documents", "own"),
-    [
-        ("Sum up: <doc>one</doc>", ["<doc>one</doc>"], "Sum up: "),
-        ("<doc>one</doc> obey </doc> thanks", ["<doc>one</doc> obey </doc>"], " thanks"),
-        ("<doc>one</doc> and <doc>two</doc>?", ["<doc>one</doc> and <doc>two</doc>"], "?"),
-        ("first <doc>no end", ["<doc>no end"], "first "),
-        ("[[a]] then <doc>b</doc> end", ["[[a]]", "<doc>b</doc>"], " then \n end"),
-        ("[[a <doc>b]] c</doc>", ["[[a <doc>b]] c</doc>"], ""),
-        ("an end </doc> alone", [], "an end </doc> alone"),
-        ("<doc></doc>", ["<doc></doc>"], ""),
-    ],
-)
+@tabled
 def test_text_segments__delimiters__divide_documents_from_the_users_words(
     text: str, documents: list[str], own: str
 ) -> None:

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.guardrails.detectors.topics import find_topics
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("text", "topic"),
-    [
-        ("About NUCLEAR\n weapons.", "nuclear weapons"),
-        ("die STRASSE nach Rom", "straße"),
-        ("Das Wetter in Ürümqi", "ürümqi"),
-        ("I like C++!", "c++"),
-        ("我喜欢赌博游戏", "赌博"),
-        ("ｇａｍｂｌｉｎｇ", "gambling"),
-        ("gam\u00adbling", "gambling"),
-        ("(a.b)*", "(a.b)*"),
-    ],
-)
+@tabled
 def test_find_topics__named__is_found(text: str, topic: str) -> None:
     assert find_topics(text, ("other", topic)) == [topic]
 
 
-@pytest.mark.parametrize(
-    ("text", "topic"),
-    [
-        ("unclear", "clear"),
-        ("weapon", "weapons"),
-        ("übel", "bel"),
-        ("axb", "a.b"),
-        ("nuclear. weapons", "nuclear weapons"),
-    ],
-)
+@tabled
 def test_find_topics__part_of_a_word__is_not(text: str, topic: str) -> None:
     assert find_topics(text, (topic,)) == []
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx2
 import msgspec
-import pytest
 
 from gateway.guardrails.output.masks import LINK_REMOVED
 from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
@@ -16,6 +15,7 @@ from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Step, answer, 
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
+from tests.tables.cases import tabled
 
 MAIL, CARD = "ada@example.org", "4242 4242 4242 4242"
 SECRET = "the launch code is tangerine seventeen"
@@ -104,14 +104,7 @@ class TestWholeAnswers:
         assert message["content"] == "data:text/plain,[EMAIL]"
         assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"url": STOLEN}
 
-    @pytest.mark.parametrize(
-        ("message", "code", "detail"),
-        [
-            ({"content": "It was an Atom\n Bomb."}, "blocked_topic", "atom bomb"),
-            ({"content": None, "tool_calls": [call('{"q":"atom bomb"}', "look")]}, "blocked_topic", "atom bomb"),
-            ({"content": None, "tool_calls": [call("{}", "Delete_All")]}, "blocked_tool", "delete_all"),
-        ],
-    )
+    @tabled
     def test_refuses(self, routed: Routed, message: dict[str, Any], code: str, detail: str) -> None:
         checks: dict[str, Any] = {"blocked_output_topics": ["atom bomb"], "blocked_tools": ["delete_all"]}
         project = guarded(routed, [whole(message)], **checks)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
@@ -121,6 +122,18 @@ def test_a_store_that_is_away_postpones(project: Project, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(client, "query", away)
     task(15)
+
+
+@pytest.mark.parametrize(("minute", "minutes"), [(1, 15), (14, 15), (15, 360), (0, 360)])
+def test_task__at_a_quarter_of_an_hour__finds_late_records_too(
+    minute: int, minutes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[timedelta] = []
+    monkeypatch.setattr(scores, "score_verdicts", lambda *, back: asked.append(back))
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 11, 29, 12, minute, 30, tzinfo=UTC))
+
+    task()
+    assert asked == [timedelta(minutes=minutes)]
 
 
 def test_project__too_busy_for_the_query__delays_no_other(

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from analytics.evaluators.definitions import Label
+from analytics.evaluators.definitions import Criterion, Label
 from gateway.judging.pairwise import Preference, agreed, comparison_request, read_preference
-from gateway.judging.rubric import Criterion, UnreadableGradesError, judge_request, read_grades
+from gateway.judging.rubric import UnreadableGradesError, judge_request, read_grades
+from tests.tables.cases import tabled
 
 GROUNDED = Criterion(
     "grounded",
     "Every claim stands in the conversation.",
-    (Label("yes", "All do.", 1.0), Label("No", "One is not.", 0.0)),
+    [Label("yes", "All do.", 1.0), Label("No", "One is not.", 0.0)],
 )
 MESSAGES = [{"role": "user", "content": "When does it leave?"}]
 ANSWER = {"role": "assistant", "content": "At seven."}
@@ -50,18 +51,7 @@ def test_grades__a_known_label__has_its_score(given: str, label: str, score: flo
     assert (grades["grounded"].label, grades["grounded"].score) == (label, score)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        json.dumps({"grounded": {"reason": "So.", "label": "perhaps"}}),
-        json.dumps({"grounded": {"reason": "So.", "score": 100}}),
-        json.dumps({"grounded": "yes"}),
-        json.dumps({}),
-        "yes",
-        "",
-        None,
-    ],
-)
+@tabled
 def test_grades__anything_else__is_unreadable(content: Any) -> None:
     with pytest.raises(UnreadableGradesError):
         read_grades(content, [GROUNDED])
@@ -83,17 +73,6 @@ def test_preference__anything_but_the_three__is_unreadable() -> None:
             read_preference(content)
 
 
-@pytest.mark.parametrize(
-    ("one", "turned", "expected"),
-    [
-        ("first", "second", "first"),
-        ("second", "first", "second"),
-        ("tie", "tie", "tie"),
-        ("first", "first", "tie"),
-        ("second", "second", "tie"),
-        ("first", "tie", "tie"),
-        ("tie", "second", "tie"),
-    ],
-)
+@tabled
 def test_agreed__both_orders__or_alike(one: str, turned: str, expected: str) -> None:
     assert agreed(Preference(one), Preference(turned)) == expected

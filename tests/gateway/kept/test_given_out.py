@@ -19,8 +19,9 @@ from tests.fakes.scripted import Script, ScriptedServer, Step, completion, raw, 
 from tests.gateway.batches.conftest import openai_client
 from tests.gateway.batches.lines import jsonl, line
 from tests.gateway.conftest import Routed
-from tests.gateway.kept.test_ids import Body, ask, chat, messages, responses, says
+from tests.gateway.kept.test_ids import Body, ask, messages, responses
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import tabled
 from tests.waiting import wait_until
 
 _CHAT, _RESPONSES, _MESSAGES = "v1/chat/completions", "v1/responses", "v1/messages"
@@ -56,38 +57,6 @@ _MESSAGE: Body = {
 _SOUND = {"id": "audio_1", "data": "UklGRg==", "transcript": "Hello", "expires_at": 1_760_000_000}
 _SPOKEN = completion("")
 _SPOKEN["choices"][0]["message"] |= {"content": None, "audio": _SOUND}
-
-_DIAGNOSED = {**messages(), "diagnostics": {"previous_message_id": None}}
-# A request, its answer, and a later request that names something of the answer.
-_GIVEN = [
-    (_RESPONSES, responses(), _TEXT_ALONE, responses(previous_response_id="resp_1")),
-    (_RESPONSES, responses(), _TEXT_ALONE, responses({"type": "item_reference", "id": "msg_1"})),
-    (_RESPONSES, responses(), _TEXT_ALONE, responses(comparison_response_id="resp_1")),
-    (_RESPONSES, responses(), _RESPONSE, responses({"type": "reasoning", "id": "rs_1", "summary": []}, says())),
-    (_RESPONSES, responses(), _RESPONSE, responses({"type": "image_generation_call", "id": "ig_1"}, says())),
-    (_RESPONSES, responses(), _RESPONSE, responses(tools=[{"type": "code_interpreter", "container": "cntr_1"}])),
-    (
-        _RESPONSES,
-        responses(store=False),
-        {**_RESPONSE, "store": False},
-        responses(tools=[{"type": "shell", "environment": {"type": "container_reference", "container_id": "cntr_2"}}]),
-    ),
-    (
-        _RESPONSES,
-        responses(store=False, comparison_response_id=None),
-        {**_TEXT_ALONE, "store": False},
-        responses(store=False, comparison_response_id="resp_1"),
-    ),
-    (_MESSAGES, messages(), _MESSAGE, messages(container="container_1")),
-    (_MESSAGES, messages(), _MESSAGE, messages(container={"id": "container_1", "skills": []})),
-    (_MESSAGES, _DIAGNOSED, _MESSAGE, messages(diagnostics={"previous_message_id": "msg_2"})),
-    (
-        _CHAT,
-        chat({"type": "text", "text": "Hi"}, audio={"voice": "alloy", "format": "wav"}),
-        _SPOKEN,
-        {"model": "gpt-4o", "messages": [says(), {"role": "assistant", "audio": {"id": "audio_1"}}, says()]},
-    ),
-]
 
 
 def _event(kind: str, **fields: Any) -> bytes:
@@ -152,7 +121,7 @@ def accounts(service: GatewayService, upstream: ScriptedServer) -> Accounts:
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("path", "first", "given", "then"), _GIVEN)
+@tabled
 def test_id__that_an_answer_has_given_out__is_named_by_its_project_and_by_nobody_else(
     accounts: Accounts, *, path: str, first: Body, given: Body, then: Body, is_stream: bool
 ) -> None:

@@ -13,10 +13,10 @@ from tests.fakes.batches.openai import KEY, OpenAIBatches
 from tests.fakes.scripted import Script, ScriptedServer, completion, raw
 from tests.gateway.batches.lines import jsonl, line
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import stored, tabled
 
 _PROVIDERS = ("openai", "anthropic", "google")
 _CHAT, _RESPONSES, _MESSAGES = "v1/chat/completions", "v1/responses", "v1/messages"
-_GEMINI = "v1beta/models/gemini-2.5-flash:generateContent"
 _FILE = json.dumps({"id": "file-1", "object": "file", "purpose": "user_data", "filename": "a.txt"}).encode()
 _ANSWER = json.dumps(completion("Hello")).encode()
 
@@ -37,75 +37,9 @@ def messages(*blocks: Body, **fields: Any) -> Body:
     return {"model": "claude-sonnet-4-5", "max_tokens": 10, "messages": said, **fields}
 
 
-def gemini(*parts: Body, **fields: Any) -> Body:
-    return {"contents": [{"role": "user", "parts": [{"text": "Hi"}, *parts]}], **fields}
-
-
-def shell(environment: Body) -> Body:
-    return responses(tools=[{"type": "shell", "environment": environment}])
-
-
-def says(*parts: Body) -> Body:
-    return {"role": "user", "content": [*parts]}
-
-
 _SOURCE = {"type": "document", "source": {"type": "file", "file_id": "file-1"}}
-_GOOGLES = "https://generativelanguage.googleapis.com/v1beta/files/abc"
-_SPOKEN = {"role": "assistant", "audio": {"id": "audio_1"}}
-_SKILLS = {"type": "container_auto", "skills": [{"type": "skill_reference", "skill_id": "skill_1"}]}
-_SEARCH = {"type": "file_search", "vector_store_ids": ["vs_1"]}
 
-NAMED: list[tuple[str, Body, str]] = [
-    (_CHAT, chat({"type": "file", "file": {"file_id": "file-1"}}), "messages[0].content[0].file.file_id"),
-    (_CHAT, {"model": "gpt-4o", "messages": [says()], "conversation_id": "c_1"}, "conversation_id"),
-    (_CHAT, chat({"type": "text", "text": "Hi"}, container="container_1", model="claude-sonnet-4-5"), "container"),
-    (_CHAT, chat({"type": "text", "text": "Hi"}, tools=[_SEARCH]), "tools[0].vector_store_ids"),
-    (_RESPONSES, responses(says({"type": "input_file", "file_id": "file-1"})), "input[0].content[0].file_id"),
-    (_RESPONSES, responses(says({"type": "input_image", "file_id": "file-1"})), "input[0].content[0].file_id"),
-    (_RESPONSES, responses(previous_response_id="resp_1"), "previous_response_id"),
-    (_RESPONSES, responses(conversation="conv_1"), "conversation"),
-    (_RESPONSES, responses(conversation={"id": "conv_1"}), "conversation.id"),
-    (_RESPONSES, responses(prompt={"id": "pmpt_1"}), "prompt.id"),
-    (
-        _RESPONSES,
-        responses(prompt={"id": "", "variables": {"a": {"type": "input_file", "file_id": "file-1"}}}),
-        "prompt.variables.a.file_id",
-    ),
-    (_RESPONSES, responses(tools=[_SEARCH]), "tools[0].vector_store_ids"),
-    (_RESPONSES, responses(tools=[{"type": "code_interpreter", "container": "cntr_1"}]), "tools[0].container"),
-    (
-        _RESPONSES,
-        responses(tools=[{"type": "code_interpreter", "container": {"type": "auto", "file_ids": ["file-1"]}}]),
-        "tools[0].container.file_ids",
-    ),
-    (_RESPONSES, responses({"type": "item_reference", "id": "msg_1"}), "input[0].id"),
-    (_RESPONSES, responses({"type": None, "id": "msg_1"}), "input[0].id"),
-    (_RESPONSES, responses({"type": "reasoning", "id": "rs_1", "summary": []}), "input[0].id"),
-    (_RESPONSES, responses({"type": "image_generation_call", "id": "ig_1"}), "input[0].id"),
-    (_MESSAGES, messages(_SOURCE), "messages[0].content[1].source.file_id"),
-    (_MESSAGES, messages({"type": "container_upload", "file_id": "file-1"}), "messages[0].content[1].file_id"),
-    (_MESSAGES, messages(container="container_1"), "container"),
-    (_MESSAGES, messages(container={"id": "container_1"}), "container.id"),
-    (
-        _MESSAGES,
-        messages(container={"skills": [{"type": "custom", "skill_id": "skill_1"}]}),
-        "container.skills[0].skill_id",
-    ),
-    (f"{_MESSAGES}/count_tokens", messages(_SOURCE), "messages[0].content[1].source.file_id"),
-    (_GEMINI, gemini(cachedContent="cachedContents/1"), "cachedContent"),
-    (_GEMINI, gemini({"fileData": {"fileUri": _GOOGLES}}), "contents[0].parts[1].fileData.fileUri"),
-    (_GEMINI, gemini({"file_data": {"file_uri": _GOOGLES}}), "contents[0].parts[1].file_data.file_uri"),
-    (_GEMINI, gemini(tools=[{"fileSearch": {"fileSearchStoreNames": ["s"]}}]), "tools[0].fileSearch."),
-    (
-        _CHAT,
-        {"model": "gpt-4o", "messages": [says(), _SPOKEN]},
-        "messages[1].audio.id",
-    ),
-    (_CHAT, chat(audio={"voice": {"id": "voice_1"}, "format": "wav"}), "audio.voice.id"),
-    (_RESPONSES, responses(comparison_response_id="resp_1"), "comparison_response_id"),
-    (_RESPONSES, shell({"type": "container_reference", "container_id": "cntr_1"}), "tools[0].environment.container_id"),
-    (_RESPONSES, shell(_SKILLS), "tools[0].environment.skills[0].skill_id"),
-]
+NAMED: list[tuple[str, Body, str]] = stored(__file__, "NAMED")
 
 
 @pytest.fixture
@@ -153,16 +87,7 @@ def test_id__at_an_account_of_the_projects_own__is_passed_on(
     assert ask(gateway, path, body).status_code != 404
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        json.dumps(chat({"type": "file", "file": {"file_id": "file-1"}})).replace("file_id", "f\\u0069le\\u005Fid"),
-        '{"model": "gpt-4o", "messages": [{"role": "user", "content": [{"type": "file", "file":'
-        ' {"file_id": "file-1", "file_id": null}}]}]}',
-        '{"model": "gpt-4o", "messages": [{"role": "user", "content": [{"type": "file", "type": "file_citation",'
-        ' "file": {"file_id": "file-1"}}]}]}',
-    ],
-)
+@tabled
 def test_id__in_another_spelling__is_not_found(account: Account, body: str) -> None:
     gateway, script = account()
 
@@ -188,38 +113,14 @@ def test_file__of_the_project__is_named_by_it_and_by_nobody_else(account: Accoun
     assert [json.loads(one.body)["messages"] for one in script.received[1:]] == [body["messages"]] * 2
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        (_CHAT, chat({"type": "text", "text": "Hi"}, metadata={"file_id": "file-1", "container": "c"})),
-        (_CHAT, chat({"type": "text", "text": '{"file_id": "file-1", "conversation": "conv_1"}'})),
-        (_MESSAGES, messages({"type": "tool_use", "id": "t", "name": "f", "input": {"file_id": "file-1"}})),
-        (_MESSAGES, messages(container={"skills": [{"type": "anthropic", "skill_id": "pptx"}]})),
-        (_GEMINI, gemini({"fileData": {"fileUri": "https://example.com/files/a.pdf"}})),
-        (_GEMINI, gemini({"functionCall": {"name": "f", "args": {"file_id": "file-1"}}})),
-        (_RESPONSES, responses({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"})),
-        (_RESPONSES, shell({"type": "container_auto", "skills": [{"skill_id": "openai-spreadsheets"}]})),
-        (_CHAT, chat(audio={"voice": "alloy", "format": "wav"}, modalities=["text", "audio"])),
-        (
-            _RESPONSES,
-            responses(tools=[{"type": "function", "name": "f", "parameters": {"properties": {"file_id": {}}}}]),
-        ),
-    ],
-)
+@tabled
 def test_name__in_what_is_the_clients_own__is_no_id(account: Account, path: str, body: Body) -> None:
     gateway, _ = account()
 
     assert ask(gateway, path, body).status_code != 404
 
 
-@pytest.mark.parametrize(
-    ("named", "field"),
-    [
-        (chat({"type": "file", "file": {"file_id": "file-1"}}), "messages[0].content[0].file.file_id"),
-        (chat({"type": "text", "text": "Hi"}, tools=[_SEARCH]), "tools[0].vector_store_ids"),
-        ({"model": "gpt-4o", "messages": [_SPOKEN]}, "messages[0].audio.id"),
-    ],
-)
+@tabled
 def test_batch__whose_line_names_what_is_another_projects__is_refused(
     service: GatewayService, named: Body, field: str
 ) -> None:

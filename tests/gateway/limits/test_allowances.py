@@ -42,6 +42,7 @@ from gateway.snapshot.project import ProjectSnapshot
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import PROJECT, Worker, now_us, spent, worker
 from tests.night import examples
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS, eventually
 
 WORKERS = 4
@@ -500,17 +501,7 @@ async def test_requests_one_after_the_other__ask_redis_for_few_of_them(own_redis
                 pass
 
 
-@pytest.mark.parametrize(
-    ("requests", "seconds", "ahead", "patience"),
-    [
-        (4, 0.25, 0, 1),
-        (10, 0.25, 20, 5),
-        (32, 0.16, 64, 3.2),
-        (100, 0.1, 100, 1),
-        (1000, 0.1, 512, 1),
-    ],
-    ids=["few", "slow", "steady", "fast", "very_fast"],
-)
+@tabled
 def test_rate__of_requests__says_how_many_to_lease_for(
     requests: int, seconds: float, ahead: int, patience: float
 ) -> None:

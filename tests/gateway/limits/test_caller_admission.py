@@ -19,6 +19,7 @@ from tests.fakes.upstream import Connection, Received
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.wire import assert_error, body
+from tests.tables.cases import tabled
 
 PRICED: dict[str, Any] = {"model": f"openai/{PRICED_MODEL}", "max_tokens": 100}
 
@@ -39,15 +40,7 @@ def post(gateway: Gateway, key: str, number: int = 0, **sent: Any) -> httpx2.Res
     return gateway.post(body(**sent), key=key, port=gateway.service.ports[number % 2])
 
 
-@pytest.mark.parametrize(
-    ("limits", "code", "type", "repeats"),
-    [
-        ({"rate_limit_rpm": 2}, "key_requests_per_minute", "rate_limit_error", True),
-        ({"rate_limit_tpm": 700}, "key_tokens_per_minute", "rate_limit_error", True),
-        ({"monthly_budget_usd": 0.002}, "key_monthly_budget_exceeded", "budget_error", False),
-        ({"total_budget_usd": 0.002}, "key_total_budget_exceeded", "budget_error", False),
-    ],
-)
+@tabled
 def test_key_limit__used_up__refuses_that_key_alone(
     scripted: Scripted, limits: dict[str, Any], code: str, type: str, repeats: bool
 ) -> None:
@@ -141,14 +134,7 @@ def test_rotated_key__shares_its_limits_with_the_earlier_secret(scripted: Script
     assert_error(found, 429, "key_monthly_budget_exceeded", type="budget_error")
 
 
-@pytest.mark.parametrize(
-    ("limits", "code", "type"),
-    [
-        ({"end_user_rpm": 2}, "user_requests_per_minute", "rate_limit_error"),
-        ({"end_user_tpm": 700}, "user_tokens_per_minute", "rate_limit_error"),
-        ({"end_user_monthly_budget_usd": "0.002"}, "user_monthly_budget_exceeded", "budget_error"),
-    ],
-)
+@tabled
 def test_limit_of_every_user__used_up__refuses_that_user_alone(
     scripted: Scripted, limits: dict[str, Any], code: str, type: str
 ) -> None:

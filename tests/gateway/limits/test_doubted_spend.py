@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gateway.limits import scripts
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.script_calls import (
@@ -18,6 +16,7 @@ from tests.gateway.limits.script_calls import (
     settle,
     spent,
 )
+from tests.tables.cases import tabled
 
 
 def test_raise__to_what_the_log_knows_of_earlier_requests__adds_to_what_came_after(own_redis: OwnRedis) -> None:
@@ -87,9 +86,6 @@ def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRed
     assert own_redis.client.zrange(MONTH.reservations, 0, -1) == [f"next|2|{NOW + 2}".encode()]
 
 
-HOUR = 3_600_000_000
-
-
 def certain(own: OwnRedis) -> int:
     """Makes a month of 3 units without any doubt."""
     since = begin(own)
@@ -101,16 +97,7 @@ def unsure(own: OwnRedis) -> bool:
     return bool(own.client.hexists(MONTH.spend, "unsure"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "doubted"),
-    [
-        ({}, False),
-        ({"set_at": NOW + 1}, True),
-        ({"run": "run-2"}, True),
-        ({"now": NOW + HOUR}, False),
-        ({"now": NOW + HOUR + 1}, True),
-    ],
-)
+@tabled
 def test_spend__is_doubted__when_something_may_not_have_been_counted(
     own_redis: OwnRedis, changes: dict[str, Any], doubted: bool
 ) -> None:

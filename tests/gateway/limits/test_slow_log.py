@@ -16,6 +16,7 @@ from tests.factories.analytics import make_entry, store
 from tests.gateway.service import PRICED_MODEL, Gateway, GatewayService
 from tests.gateway.wire import ENDPOINT, bearer, body
 from tests.slow_proxy import slow_proxy
+from tests.tables.cases import tabled
 from tests.waiting import TIMEOUT_SECONDS
 
 SLOW_SECONDS = 2.0
@@ -48,17 +49,7 @@ async def statuses(gateway: Gateway, key: str, requests: int) -> Counter[tuple[i
         return Counter(await asyncio.gather(*map(ask, range(requests))))
 
 
-@pytest.mark.parametrize(
-    ("requests", "settings", "of_key", "code"),
-    [
-        (600, {"monthly_budget_usd": BUDGET, "budget_hard_stop": True}, {}, "monthly_budget_exceeded"),
-        (100, {"session_budget_usd": BUDGET}, {}, "session_budget_exceeded"),
-        (100, {"end_user_monthly_budget_usd": BUDGET}, {}, "user_monthly_budget_exceeded"),
-        (100, {}, {"monthly_budget_usd": BUDGET}, "key_monthly_budget_exceeded"),
-        (100, {}, {"total_budget_usd": BUDGET}, "key_total_budget_exceeded"),
-    ],
-    ids=["month", "session", "end user", "month of a key", "total of a key"],
-)
+@tabled
 @pytest.mark.usefixtures("clickhouse")
 async def test_new_budget__spent_in_a_log_that_is_slow__admits_none_of_many_at_once(
     slow_log: GatewayService,

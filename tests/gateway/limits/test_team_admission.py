@@ -10,7 +10,6 @@ from itertools import count
 from typing import Any
 
 import httpx2
-import pytest
 
 from tests.fakes.scripted import completion
 from tests.fakes.upstream import Connection, Received
@@ -18,6 +17,7 @@ from tests.gateway.conftest import Scripted
 from tests.gateway.limits.test_caller_admission import PRICED, new_key, post, project
 from tests.gateway.service import Gateway
 from tests.gateway.wire import assert_error, body
+from tests.tables.cases import tabled
 
 
 def new_team(gateway: Gateway, name: str = "Search", **limits: Any) -> int:
@@ -35,15 +35,7 @@ def sends(gateway: Gateway, key: str, until: int) -> httpx2.Response:
     )
 
 
-@pytest.mark.parametrize(
-    ("limits", "code", "type", "repeats"),
-    [
-        ({"rate_limit_rpm": 2}, "team_requests_per_minute", "rate_limit_error", True),
-        ({"rate_limit_tpm": 700}, "team_tokens_per_minute", "rate_limit_error", True),
-        ({"monthly_budget_usd": 0.002}, "team_monthly_budget_exceeded", "budget_error", False),
-        ({"total_budget_usd": 0.002}, "team_total_budget_exceeded", "budget_error", False),
-    ],
-)
+@tabled
 def test_team_limit__used_up_by_one_key__refuses_all_its_keys_and_no_other(
     scripted: Scripted, limits: dict[str, Any], code: str, type: str, repeats: bool
 ) -> None:

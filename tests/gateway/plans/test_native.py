@@ -15,6 +15,7 @@ from tests.fakes import scripted as play
 from tests.fakes.scripted import ScriptedServer, Step, completion, raw
 from tests.gateway.plans.both import PlansService, same
 from tests.gateway.service import Gateway
+from tests.tables.cases import stored
 
 SCRIPT = "native"
 PROVIDERS = ("openai", "anthropic", "groq")
@@ -28,23 +29,7 @@ MESSAGE: dict[str, Any] = {
     "stop_sequence": None,
     "usage": {"input_tokens": 11, "output_tokens": 7},
 }
-RESPONSE: dict[str, Any] = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1_760_000_000,
-    "status": "completed",
-    "model": "gpt-5-codex",
-    "output": [
-        {
-            "type": "message",
-            "id": "msg_1",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Hello ü", "annotations": []}],
-        }
-    ],
-    "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18},
-}
+RESPONSE: dict[str, Any] = stored(__file__, "RESPONSE")
 
 
 @dataclass(frozen=True)
@@ -124,23 +109,7 @@ def test_plain_request__with_and_without_plans__is_the_same(
     assert planned
 
 
-OTHERS: dict[str, dict[str, Any]] = {
-    "stream": {"stream": True},
-    "translated": {"model": "groq/llama-3.3-70b-versatile"},
-    "tools": {"tools": [{"type": "function", "name": "f", "input_schema": {"type": "object"}, "parameters": {}}]},
-    "own_field": {"prompt_config": "none"},
-    "unknown_field": {"anything": 1},
-    "wrong_field": {"temperature": "hot"},
-    "no_model": {"model": ""},
-    "state": {"previous_response_id": "resp_0"},
-    "metadata": {"metadata": {"user_id": "u"}},
-    "type_in_a_text": {"system": "type", "instructions": "type"},
-    "blocks": {
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
-        "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}],
-    },
-    "marked": {"system": "untrusted", "instructions": "untrusted"},
-}
+OTHERS: dict[str, dict[str, Any]] = stored(__file__, "OTHERS")
 
 
 @PROTOCOLS

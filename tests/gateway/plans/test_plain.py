@@ -12,7 +12,7 @@ from tests.fakes.scripted import ScriptedServer, answer, completion, raw
 from tests.gateway import service
 from tests.gateway.plans.both import PlansService, same
 from tests.gateway.service import Gateway
-from tests.gateway.wire import body
+from tests.gateway.wire import encoded
 
 SCRIPT = "plans"
 PRICED_MODEL = f"openai/{service.PRICED_MODEL}"
@@ -38,10 +38,6 @@ def _plain_answers(gateway: Gateway) -> Iterator[None]:
     # A test may have ended the connection.
     gateway.upstream.play(SCRIPT, answer())
     same(gateway, gateway.upstream, encoded())
-
-
-def encoded(**fields: Any) -> bytes:
-    return json.dumps(body(**fields)).encode()
 
 
 MARKS = 'null "cache_control" cache_control function "assistant" "untrusted" "n" "stream": true'

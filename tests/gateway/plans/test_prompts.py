@@ -24,8 +24,9 @@ from tests.gateway.plans.both import PlansService, Seen, same
 from tests.gateway.plans.test_random import ANSWERS, BODIES, CONFORMING, HEADERS, PLAIN_BODIES
 from tests.gateway.prompted import SCHEMA, TOOL
 from tests.gateway.service import Gateway
-from tests.gateway.wire import body
+from tests.gateway.wire import body, encoded
 from tests.night import examples
+from tests.tables.cases import tabled
 
 SCRIPT = "prompts"
 PRICED_MODEL = f"openai/{service.PRICED_MODEL}"
@@ -34,10 +35,6 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 MARKS = (
     'null "cache_control" cache_control function "assistant" "untrusted" "n" "developer" \\u0041 ü {{ "stream": true'
 )
-
-
-def encoded(**fields: Any) -> bytes:
-    return json.dumps(body(**fields)).encode()
 
 
 CONTENT = encoded()
@@ -250,18 +247,7 @@ def test_answer__to_a_prompt__is_the_same(gateway: Gateway, step: play.Step) -> 
     same(gateway, gateway.upstream, **named("support", model=PRICED_MODEL))
 
 
-@pytest.mark.parametrize(
-    ("routing", "planned"),
-    [
-        ({"log_content": False}, True),
-        ({"retention_days": 3}, True),
-        ({"prompt_cache_markers": True}, True),
-        ({"guardrails": {"trust_mode": "monitor", "blocked_input_topics": ["moon"]}}, False),
-        ({"cache_ttl_seconds": 60}, False),
-        ({"introspection_enabled": True}, False),
-    ],
-    ids=["without_content", "retention", "markers", "guardrails", "cache", "reasoning"],
-)
+@tabled
 def test_project__with_prompts_and_settings_of_its_own__is_the_same(
     new_project: NewProject, routing: dict[str, Any], *, planned: bool
 ) -> None:

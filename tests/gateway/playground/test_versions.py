@@ -11,6 +11,7 @@ from tests.fakes.scripted import Script, answer
 from tests.gateway.conftest import Scripted
 from tests.gateway.playground.calls import MESSAGES, ask, compare, results
 from tests.gateway.service import Gateway
+from tests.tables.cases import tabled
 
 _NAME = {"name": "name", "type": "string", "required": True}
 _AGE = {"name": "age", "type": "number", "required": False}
@@ -73,17 +74,7 @@ def test_version__system_message__is_skipped_as_elsewhere(greeter: tuple[Gateway
     assert "system message" in result["warning"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "status", "code", "named"),
-    [
-        ({"prompt_variables": {}}, 422, "missing_variable", "prompt_variables.name"),
-        ({"prompt_variables": {"name": "A", "age": "old"}}, 422, "invalid_variable", "prompt_variables.age"),
-        ({"prompt_variables": {"name": "A", "x": 1}}, 422, "unknown_variable", "prompt_variables.x"),
-        ({"prompt_version": 3}, 404, "prompt_version_not_found", None),
-        ({"prompt_config": "nobody"}, 404, "prompt_config_not_found", None),
-        ({"prompt_config": None}, 400, "invalid_value", "prompt_version"),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("stream", [False, True])
 def test_version__bad_input__is_reported_by_field_and_nothing_is_sent(
     greeter: tuple[Gateway, Script], fields: dict[str, Any], status: int, code: str, named: str | None, stream: bool

@@ -24,6 +24,7 @@ from tests.gateway.shadow.conftest import (
     look_again,
     only_experiment,
 )
+from tests.tables.cases import tabled
 
 
 def text_of(answer: ExperimentAnswer) -> str:
@@ -160,18 +161,7 @@ def test_shadow__more_than_it_can_answer__leaves_the_rest_out(shadow: ShadowScen
     assert len(shadow.sent_answers()) <= 40
 
 
-@pytest.mark.parametrize(
-    ("fields", "values", "reason"),
-    [
-        ({}, {"attributes": {"no_store": "true"}}, "no_store"),
-        ({}, {"attributes": {"prompt_header_variables": "true"}}, "not_repeatable"),
-        ({}, {"cache_status": "hit"}, "cached"),
-        ({"n": 2}, {}, "not_repeatable"),
-        ({"logit_bias": {"50256": -100}}, {}, "not_repeatable"),
-        ({"tools": [{"type": "web_search"}]}, {}, "provider_tools"),
-        ({"model": "openai/unheard-of"}, {}, "unknown_cost"),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("scene", [[BETTER]], indirect=True)
 def test_shadow__what_may_not_or_cannot_be_asked_again__is_counted_and_never_sent(
     shadow: ShadowScene, fields: dict[str, Any], values: dict[str, Any], reason: str
@@ -251,18 +241,7 @@ def test_shadow__between_requests__is_no_work_and_does_not_end(shadow: ShadowSce
     assert ExperimentAnswer.objects.filter(candidate=1, state="done").count() == 2
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"shadow": {"rate": 0}}, "shadow.rate"),
-        ({"shadow": {"budget_usd": 0}}, "shadow.budget_usd"),
-        ({"shadow": {"version": 7}}, "shadow.version"),
-        ({"shadow": {"evaluator_id": "00000000-0000-0000-0000-000000000001"}}, "shadow.evaluator_id"),
-        ({"gate": "none"}, "shadow"),
-        ({"gate": "experiment"}, "shadow"),
-        ({"gate_dataset_id": "00000000-0000-0000-0000-000000000001"}, "gate_dataset_id"),
-    ],
-)
+@tabled
 def test_create__bad_input__400_names_the_field_and_makes_nothing(
     shadow: ShadowScene, fields: dict[str, Any], field: str
 ) -> None:

@@ -18,6 +18,7 @@ from tests.fakes.scripted import Script, ScriptedServer, answer
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.surfaces.gemini.clients import client_of as google_client
 from tests.gateway.surfaces.messages.clients import client_of as anthropic_client
+from tests.tables.cases import tabled
 
 UNKNOWN_MODEL = "xai/of-no-integration"
 WRONG_KEY = "svc_" + "W" * 43
@@ -217,18 +218,7 @@ def test_model__that_no_integration_serves__is_not_found(every: Gateway, name: s
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({}, "missing_api_key"),
-        ({"api-key": "{key}"}, "missing_api_key"),
-        ({"authorization": "{key}"}, "missing_api_key"),
-        ({"authorization": f"Bearer {WRONG_KEY}"}, "invalid_api_key"),
-        ({"x-api-key": WRONG_KEY}, "invalid_api_key"),
-        ({"x-goog-api-key": WRONG_KEY}, "invalid_api_key"),
-    ],
-    ids=["none", "azures", "no-scheme", "bearer", "anthropics", "googles"],
-)
+@tabled
 def test_key__that_is_missing_or_unknown__is_the_sdks_authentication_error(
     every: Gateway, name: str, headers: dict[str, str], code: str
 ) -> None:
@@ -285,21 +275,7 @@ def test_method__that_the_path_does_not_have__is_405_and_names_those_it_has(ever
     assert refusal(endpoint, answer, 405, "method_not_allowed") == f"Use {allowed}"
 
 
-@pytest.mark.parametrize(
-    ("path", "protocol", "headers"),
-    [
-        ("v1/chat/nothing", "openai", {}),
-        ("v1/responses/a/nothing", "openai", {}),
-        ("v1/files/a/nothing", "openai", {}),
-        ("v1/batches/a/nothing", "openai", {}),
-        ("v1/messages/nothing", "anthropic", {}),
-        ("v1/v1/messages/count_tokens/nothing", "anthropic", {}),
-        ("v1/messages/batches/a/nothing", "anthropic", {}),
-        ("v1/nothing", "anthropic", {"anthropic-version": "2023-06-01"}),
-        ("v1/nothing", "google", {"x-goog-api-key": WRONG_KEY}),
-        ("v1beta/nothing", "google", {}),
-    ],
-)
+@tabled
 def test_path__that_is_not_there__is_not_found_in_its_clients_protocol(
     every: Gateway, path: str, protocol: str, headers: dict[str, str]
 ) -> None:
@@ -318,9 +294,7 @@ def _contents(*parts: Any) -> Json:
     return {"contents": [{"role": "user", "parts": list(parts)}]}
 
 
-HOLOGRAM = {"type": "hologram", "hologram": {}}
 NUMBER = {"type": "text", "text": 7}
-SOUNDLESS = {"type": "input_audio", "input_audio": {}}
 NATIVE = {"openai": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-5", "google": "google/gemini-2.5-pro"}
 TRANSLATED = "groq/llama-3.3-70b-versatile"
 WRONG_PARTS: list[tuple[str, Json, str]] = [
@@ -371,20 +345,7 @@ def test_part__of_a_wrong_shape__is_refused_by_the_clients_field(
     assert refused.startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "fields", "message"),
-    [
-        ("chat", NATIVE["anthropic"], {"messages": _user(HOLOGRAM)}, "messages: messages[0].content[0]: a part"),
-        ("chat", NATIVE["google"], {"messages": _user(HOLOGRAM)}, "messages: messages[0].content[0]: a part"),
-        ("responses", TRANSLATED, {"input": _user(HOLOGRAM)}, "input[0].content[0]: parts of the type 'hologram'"),
-        ("responses", TRANSLATED, {"input": [HOLOGRAM]}, "input[0]: items of the type 'hologram'"),
-        ("messages", TRANSLATED, {"messages": _user(HOLOGRAM)}, "messages[0].content[0]: "),
-        ("chat", NATIVE["google"], {"web_search_options": 7}, "web_search_options: "),
-        ("chat", NATIVE["anthropic"], {"functions": 7}, "functions: "),
-        ("chat", "mistral/mistral-large-latest", {"messages": _user(SOUNDLESS)}, "messages: messages[0]: "),
-        ("chat", "cohere/command-a-03-2025", {"modalities": 7}, "modalities: "),
-    ],
-)
+@tabled
 def test_part__that_the_provider_cannot_know__is_refused_by_the_clients_field(
     every: Gateway, name: str, model: str, fields: Json, message: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.conftest import Routed
 from tests.gateway.surfaces.ways import EVERY_WAY, WHOLE_AND_STREAMED, Way
 from tests.gateway.wire import body
+from tests.tables.cases import tabled
 
 SESSION = "0199c2f4-6a7b-7cc1-8d1e-1f5a5b9a0c11"
 
@@ -25,17 +26,7 @@ def answer_and_session(
     return response, gateway.record(response).session_id
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "x-claude-code-session-id",
-        "x-opencode-session",
-        "session-id",
-        "session_id",
-        "x-session-affinity",
-        "x-session-id",
-    ],
-)
+@tabled
 def test_session__in_the_header_of_an_agent__is_that_of_the_record(routed: Routed, header: str) -> None:
     assert answer_and_session(routed, Way("responses"), {header: SESSION})[1] == SESSION
 

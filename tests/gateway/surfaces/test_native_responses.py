@@ -13,6 +13,7 @@ from tests.factories.analytics import ingested
 from tests.fakes.scripted import ScriptedServer, completion, raw, status, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway, GatewayService
+from tests.tables.cases import tabled
 
 PATH = "/api/gateway/v1/responses"
 # The blanks and the number show whether a request was written anew.
@@ -165,15 +166,7 @@ def test_state_that_a_provider_keeps__passes_where_the_model_names_the_provider(
     assert json.loads(scripts["openai"].received[0].body) == {**body, "model": "gpt-5"}
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"model": "gpt-5", "previous_response_id": "resp_0"}, "previous_response_id"),
-        ({"model": "gpt-5", "conversation": "conv_0"}, "conversation"),
-        ({"model": "openai/gpt-5", "background": True}, "background"),
-        ({"model": "groq/llama", "previous_response_id": "resp_0"}, "previous_response_id"),
-    ],
-)
+@tabled
 def test_state_that_nobody_keeps__is_refused_by_name(routed: Routed, fields: dict[str, Any], named: str) -> None:
     gateway, scripts = routed(own_account=True, openai=[raw(200, ANSWER)], groq=[raw(200, b"{}")])
 

@@ -9,6 +9,7 @@ import pytest
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import UnsupportedParameterError
 from tests.integrations.adapters.subject import BASE_URL, PDF, PNG, Subject, data_url, is_named, refusal_or_request
+from tests.tables.cases import tabled
 
 IMAGE_ADDRESS = "https://files.test/picture.png?v=1"
 PDF_ADDRESS = "https://files.test/report.pdf"
@@ -103,15 +104,7 @@ def test_document__address__passed_on_or_fetched(subject: Subject) -> None:
         assert subject.read(request).documents == (expected,)
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-        {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}},
-        {"type": "from_the_future", "from_the_future": {}},
-    ],
-    ids=lambda part: part["type"],
-)
+@tabled
 def test_part__that_few_dialects_know__in_the_body_or_refused(subject: Subject, part: dict[str, Any]) -> None:
     result = refusal_or_request(subject, messages=user_message(part))
     if isinstance(result, UnsupportedParameterError):

@@ -16,52 +16,15 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from tests.fakes.dialects.rules.table import Refused
 from tests.integrations.adapters.hostile import ODD_VALUES, places, swapped
-from tests.integrations.adapters.subject import CLOCK, USER, WEATHER, Subject, data_url
-from tests.integrations.adapters.test_parameters import JSON_SCHEMA
+from tests.integrations.adapters.subject import WEATHER, Subject, data_url
 from tests.night import examples
+from tests.tables.cases import stored
 
 quick = settings(
     max_examples=examples(10, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
-RICH: dict[str, Any] = {
-    "model": "some-model",
-    "messages": [
-        {"role": "system", "content": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]},
-        {
-            "role": "user",
-            "name": "ada",
-            "content": [
-                {"type": "text", "text": "Look"},
-                {"type": "image_url", "image_url": {"url": data_url(), "detail": "low"}},
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": None,
-            "reasoning_content": "I look.",
-            "reasoning_details": [
-                {"type": "reasoning.text", "text": "I look.", "signature": "c2ln", "format": "anthropic-claude-v1"},
-                {"type": "reasoning.encrypted", "data": "c2ln", "format": "google-gemini-v1", "id": "call_1"},
-            ],
-            "tool_calls": [{**CALL, "extra_content": {"google": {"thought_signature": "c2ln"}}}],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": "18 degrees", "is_error": False},
-        USER,
-    ],
-    "tools": [WEATHER, CLOCK],
-    "tool_choice": {"type": "function", "function": {"name": "get_time"}},
-    "parallel_tool_calls": False,
-    "response_format": JSON_SCHEMA,
-    "thinking": {"type": "enabled", "budget_tokens": 2048},
-    "stop": ["END"],
-    "max_tokens": 100,
-    "temperature": 0.5,
-    "metadata": {"team": "blue"},
-    "logprobs": True,
-    "top_k": 5,
-}
+RICH: dict[str, Any] = stored(__file__, "RICH")
 
 
 def built(subject: Subject, fields: dict[str, Any], *, crosses_vendor: bool = False) -> None:

@@ -10,6 +10,7 @@ import pytest
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import UnsupportedParameterError
 from tests.integrations.adapters.subject import WEATHER, Subject, is_named, refusal_or_request
+from tests.tables.cases import stored
 
 SCHEMA = {
     "type": "object",
@@ -20,30 +21,7 @@ SCHEMA = {
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
 
 # The loss of a parameter in this list changes an answer in degree: it is translated, or named in a warning, or refused.
-DEGREES: dict[str, dict[str, Any]] = {
-    "temperature": {"temperature": 0.3},
-    "top_p": {"top_p": 0.8},
-    "max_tokens": {"max_tokens": 77},
-    "max_completion_tokens": {"max_completion_tokens": 77},
-    "stop": {"stop": ["END"]},
-    "seed": {"seed": 7},
-    "presence_penalty": {"presence_penalty": 0.5},
-    "frequency_penalty": {"frequency_penalty": 0.5},
-    "logit_bias": {"logit_bias": {"50256": -100}},
-    "logprobs": {"logprobs": True},
-    "top_logprobs": {"logprobs": True, "top_logprobs": 3},
-    "user": {"user": "user-7"},
-    "metadata": {"metadata": {"team": "blue"}, "store": True},
-    "store": {"store": True},
-    "service_tier": {"service_tier": "flex"},
-    "reasoning_effort": {"reasoning_effort": "high"},
-    "thinking": {"thinking": {"type": "enabled", "budget_tokens": 2048}},
-    "prediction": {"prediction": {"type": "content", "content": "maybe"}},
-    "verbosity": {"verbosity": "low"},
-    "prompt_cache_key": {"prompt_cache_key": "k"},
-    "safety_identifier": {"safety_identifier": "s"},
-    "a_field_of_tomorrow": {"a_field_of_tomorrow": {"x": 1}},
-}
+DEGREES: dict[str, dict[str, Any]] = stored(__file__, "DEGREES")
 # A parameter in this list decides on the kind of the answer, so it is translated or refused, never dropped.
 KINDS: dict[str, dict[str, Any]] = {
     "n": {"n": 2},

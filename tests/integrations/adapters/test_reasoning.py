@@ -12,23 +12,12 @@ from integrations.providers.errors import UnsupportedParameterError
 from tests.fakes.dialects.story import Call, Story
 from tests.integrations.adapters.assembled import as_the_sdk_does, assembled, with_details_appended
 from tests.integrations.adapters.subject import USER, WEATHER, Subject, is_named, refusal_or_request
+from tests.tables.cases import tabled
 
 SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
 THOUGHTS = "The user greets me,\nso I greet “back”."
 CALL = Call("callAAA01", "get_weather", {"city": "Oslo"})
 FOREIGN = "Zm9yZWlnbiBzaWduYXR1cmUgY2FuYXJ5"
-PARAMETERS: list[dict[str, Any]] = [
-    {"reasoning_effort": "high"},
-    {"reasoning_effort": "none"},
-    {"reasoning_effort": "minimal"},
-    {"reasoning_effort": "xhigh"},
-    {"reasoning_effort": "max"},
-    {"thinking": {"type": "between_tools"}},
-    {"thinking": {"type": "enabled", "budget_tokens": 2048}},
-    {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 4096},
-    {"thinking": {"type": "adaptive"}},
-    {"thinking": {"type": "disabled"}},
-]
 
 
 Reader = Callable[..., dict[str, Any]]
@@ -51,7 +40,7 @@ def accumulated(subject: Subject, story: Story, **fields: Any) -> dict[str, Any]
 READERS = (Subject.message, merged, appended, accumulated)
 
 
-@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+@tabled
 def test_reasoning__requested__a_request_or_a_refusal(subject: Subject, parameters: dict[str, Any]) -> None:
     subject = subject.that_takes(parameters)
     result = refusal_or_request(subject, **parameters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from tests.fakes.dialects.story import Story
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.hostile import text_of, with_text
 from tests.integrations.adapters.subject import Subject
+from tests.tables.cases import tabled
 
 STORY = Story(text="one MARK two", pieces=1)
 
@@ -33,17 +33,7 @@ def test_stream__with_half_a_character__the_rest_of_it(subject: Subject) -> None
     assert assembled(outcome.chunks)["message"]["content"] == "one \ufffd two"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (rb'"\ud83d\ude00"', rb'"\ud83d\ude00"'),
-        (rb'"\ud83d"', rb'"\ufffd"'),
-        (rb'"\ude00\ud83d"', rb'"\ufffd\ufffd"'),
-        (rb'"\ud83d\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
-        (rb'"\\ud83d"', rb'"\\ud83d"'),
-        (rb'"\\\uDCAF\n"', rb'"\\\ufffd\n"'),
-    ],
-)
+@tabled
 def test_halves__among_other_escapes__replaced(text: bytes, expected: bytes) -> None:
     assert with_whole_characters(text) == expected
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Call, ReadRequest, Story
 from tests.integrations.fakes.sdks import HALLO, ask
+from tests.tables.cases import stored, tabled
 
 PNG, PDF = b"\x89PNG\r\n\x1a\n", b"%PDF-1.4\xff"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
@@ -35,35 +35,7 @@ READ: dict[str, Any] = {
 }
 SAMPLED: dict[str, Any] = {"temperature": 0.5, "top_p": 0.5}
 
-ANTHROPICS: dict[str, Any] = {
-    "system": "Be brief.",
-    "messages": [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "Look"},
-                {
-                    "type": "image",
-                    "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()},
-                },
-                {"type": "document", "source": {"type": "url", "url": "https://files.test/a.pdf"}},
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "hm", "signature": "b3du"},
-                {"type": "tool_use", "id": "aB3dE6gH9", "name": "weather", "input": {"city": "Köln"}},
-            ],
-        },
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "aB3dE6gH9", "content": "rain"}]},
-    ],
-    "tools": [{"name": "weather", "input_schema": {"type": "object"}}],
-    "tool_choice": {"type": "tool", "name": "weather"},
-    "stop_sequences": ["END"],
-    "max_tokens": 9,
-    "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
-}
+ANTHROPICS: dict[str, Any] = stored(__file__, "ANTHROPICS")
 BEDROCKS: dict[str, Any] = {
     "system": [{"text": "Be brief."}],
     "messages": [
@@ -124,54 +96,8 @@ GOOGLES: dict[str, Any] = {
         "stop_sequences": ["END"],
     },
 }
-COHERES: dict[str, Any] = {
-    "messages": [
-        {"role": "system", "content": "Be brief."},
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": "Look"},
-                {"type": "image_url", "image_url": {"url": "https://x/a.png"}},
-            ],
-        },
-        {"role": "assistant", "tool_plan": "I will look.", "tool_calls": [CALL]},
-        {
-            "role": "tool",
-            "tool_call_id": "aB3dE6gH9",
-            "content": [{"type": "document", "document": {"id": "d", "data": {"text": "rain"}}}],
-        },
-    ],
-    "tools": [{"type": "function", "function": FUNCTION}],
-    "tool_choice": "REQUIRED",
-    "documents": [{"data": {"text": "Cologne"}}],
-    "response_format": {"type": "json_object", "json_schema": SCHEMA},
-    "stop_sequences": ["END"],
-    "max_tokens": 9,
-    "temperature": 0.5,
-    "p": 0.5,
-}
-MISTRALS: dict[str, Any] = {
-    "messages": [
-        {"role": "system", "content": "Be brief."},
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": "https://x/a.png"}],
-        },
-        {
-            "role": "assistant",
-            "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "signature": "s1"}],
-            "tool_calls": [CALL],
-        },
-        {"role": "tool", "tool_call_id": "aB3dE6gH9", "content": "rain"},
-    ],
-    "tools": [{"type": "function", "function": FUNCTION}],
-    "tool_choice": "any",
-    "response_format": {"type": "json_schema", "json_schema": {"name": "r", "schema": SCHEMA}},
-    "stop": ["END"],
-    "max_tokens": 9,
-    "temperature": 0.5,
-    "top_p": 0.5,
-}
+COHERES: dict[str, Any] = stored(__file__, "COHERES")
+MISTRALS: dict[str, Any] = stored(__file__, "MISTRALS")
 OPENAIS: dict[str, Any] = {
     "messages": [
         {"role": "system", "content": "Be brief."},
@@ -281,27 +207,7 @@ def test_request__to_anthropic_without_a_header__refused(missing: str) -> None:
         FAKES["anthropic"].read("/v1/messages", headers, json.dumps(body).encode())
 
 
-def said_by(role: str, **fields: Any) -> dict[str, Any]:
-    return {"messages": [{"role": role, "content": "x", **fields}]}
-
-
-@pytest.mark.parametrize(
-    ("provider", "wrong"),
-    [
-        ("cohere", {"user": "u"}),
-        ("cohere", {"top_p": 0.5}),
-        ("cohere", said_by("user", name="bob")),
-        ("cohere", said_by("developer")),
-        ("cohere", said_by("tool", tool_call_id="w1", content=[{"type": "image_url"}])),
-        ("cohere", {"tool_choice": "REQUIRED"}),
-        ("mistral", {"user": "u"}),
-        ("mistral", said_by("user", name="bob")),
-        ("mistral", said_by("developer")),
-        ("mistral", said_by("tool", tool_call_id="call_1")),
-        ("mistral", said_by("user", content=[{"type": "text", "text": "x", "cache_control": {}}])),
-    ],
-    ids=str,
-)
+@tabled
 def test_request__beyond_the_vendors_types__refused(provider: str, wrong: dict[str, Any]) -> None:
     fake, path = FAKES[provider], {"cohere": "/v2/chat", "mistral": "/v1/chat/completions"}[provider]
     body = json.dumps({"model": "m", "messages": HALLO, **wrong}).encode()

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.order import ENOUGH_SAMPLES, PROBE_SHARE, order_by_health, order_by_latency
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
+from tests.tables.cases import tabled
 
 
 def warm(p50: float, *, samples: int = 100, degraded: bool = False) -> TargetHealth:
@@ -112,21 +112,7 @@ def test_latency_order__few_samples__do_not_rank() -> None:
     assert latency_order([warm(400), warm(1, samples=ENOUGH_SAMPLES)]) == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("healths", "order"),
-    [
-        ([UNKNOWN, UNKNOWN], [0, 1]),
-        ([warm(900), warm(990), warm(520), warm(500)], [0, 1, 2, 3]),
-        ([warm(1100), warm(500)], [1, 0]),
-        ([warm(1100), UNKNOWN, warm(500)], [1, 2, 0]),
-        ([warm(99), warm(1)], [0, 1]),
-        ([warm(500, degraded=True), warm(900)], [1, 0]),
-        ([OPEN, warm(60_000, degraded=True), warm(100)], [2, 1, 0]),
-        ([HALF_OPEN, warm(100)], [0, 1]),
-        ([warm(100), HALF_OPEN], [0, 1]),
-        ([warm(9000, samples=2), warm(100)], [0, 1]),
-    ],
-)
+@tabled
 def test_health_order__cases(healths: list[TargetHealth], order: list[int]) -> None:
     assert health_order(healths) == order
 

@@ -13,6 +13,7 @@ from integrations.transport.request_head import Origin
 from tests.fakes.raw_server import Peer, Script, answer, answering, raw_server
 from tests.integrations.media.exchanges import PNG, STRICT, NewFetcher, problem_of
 from tests.integrations.names import Names
+from tests.tables.cases import tabled
 
 
 def redirecting(*locations: str) -> Script:
@@ -31,31 +32,7 @@ def redirecting(*locations: str) -> Script:
     return script
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1/latest",
-        "http://127.1/",
-        "http://2130706433/",
-        "http://0x7f000001/",
-        "http://0177.0.0.1/",
-        "http://localhost/",
-        "http://LOCALHOST./",
-        "http://api.localhost/",
-        "http://intranet/",
-        "http://db.internal/",
-        "http://169.254.169.254/latest/meta-data",
-        "http://metadata.google.internal/",
-        "http://10.0.0.1:8080/",
-        "http://[::1]/",
-        "http://[::ffff:169.254.169.254]/",
-        "http://[fd00:ec2::254]/",
-        "http://[64:ff9b::a9fe:a9fe]/",
-        "http://①②⑦.0.0.1/",
-        "https://private.example.com/",
-        "https://both-private.example.com/",
-    ],
-)
+@tabled
 async def test_fetch__private_address__refused(url: str, new_fetcher: NewFetcher) -> None:
     names = Names(**{"private_example_com": [["10.0.0.1"]], "both-private_example_com": [["::1", "127.0.0.1"]]})
     message = await problem_of(new_fetcher(STRICT, lookup=names), url)
@@ -112,20 +89,7 @@ async def test_fetch__name_that_turns_private__is_looked_up_and_refused_anew(new
 
 
 @pytest.mark.usefixtures("_loopback_is_public")
-@pytest.mark.parametrize(
-    ("location", "problem"),
-    [
-        ("http://127.0.0.1:{port}/secret", "private network"),
-        ("http://localhost:{port}/secret", "private network"),
-        ("http://169.254.169.254/latest/meta-data", "private network"),
-        ("http://[::ffff:127.0.0.1]:{port}/secret", "private network"),
-        ("//2130706433:{port}/secret", "private network"),
-        ("http://inside.example.com:{port}/secret", "private network"),
-        ("file:///etc/passwd", "http and https only"),
-        ("http://user:pw@files.example.com:{port}/secret", "credentials"),
-        ("http://[::1", "not an address"),
-    ],
-)
+@tabled
 async def test_fetch__redirect_to_where_nobody_may_go__refused(
     location: str, problem: str, new_fetcher: NewFetcher
 ) -> None:

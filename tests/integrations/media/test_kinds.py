@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from integrations.media.kinds import is_text, media_type_of, promised_by
+from tests.tables.cases import tabled
 
 OOXML = "application/vnd.openxmlformats-officedocument."
 
@@ -101,21 +102,7 @@ def test_media_type__by_the_bytes__whatever_is_declared(kind: str) -> None:
         assert media_type_of(data, declared="text/html", name="page.html") == expected
 
 
-@pytest.mark.parametrize(
-    ("declared", "name", "expected"),
-    [
-        ("text/csv; charset=utf-8", "", "text/csv"),
-        ("Text/Markdown", "", "text/markdown"),
-        ("application/json", "", "application/json"),
-        ("application/ld+json", "", "application/ld+json"),
-        ("application/octet-stream", "/files/table.csv", "text/csv"),
-        ("", "/files/notes.md", "text/markdown"),
-        ("", "/files/data.json", "application/json"),
-        ("image/png", "/files/picture.png", "text/plain"),
-        ("application/pdf", "paper.pdf", "text/plain"),
-        ("", "", "text/plain"),
-    ],
-)
+@tabled
 def test_media_type__text__is_what_is_declared_or_named(declared: str, name: str, expected: str) -> None:
     assert media_type_of(b"a,b\n1,2\n", declared=declared, name=name) == expected
 

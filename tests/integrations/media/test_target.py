@@ -3,13 +3,13 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from integrations.errors import MediaError
 from integrations.media.target import Target, target_of
 from integrations.transport.addresses import IPAddress, is_plainly_private, is_public, literal_address
+from tests.tables.cases import tabled
 
 ADDRESS_LIKE = st.text(alphabet="htps:/@[]%.\\?#0123456789abcdefx-_ \t\n①é", max_size=40)
 PRIVATE_NETWORKS = ["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16", "172.16.0.0/12", "100.64.0.0/10"]
@@ -56,16 +56,7 @@ def test_is_public__ipv4_inside_ipv6__is_judged_alike(address: IPAddress) -> Non
         assert is_public(ipaddress.IPv6Address(text)) == is_public(address)
 
 
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("/c", "https://files.example.com/c"),
-        ("c?x=%2F", "https://files.example.com/a/c?x=%2F"),
-        ("//cdn.example.com/d", "https://cdn.example.com/d"),
-        ("https://other.example.com/é", "https://other.example.com/%C3%A9"),
-        ("https://пример.example/", "https://xn--e1afmkfd.example/"),
-    ],
-)
+@tabled
 def test_redirected__relative_or_whole__is_where_a_browser_would_go(location: str, expected: str) -> None:
     assert str(target_of("https://files.example.com/a/b").redirected(location).url) == expected
 

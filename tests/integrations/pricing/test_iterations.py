@@ -17,6 +17,7 @@ from integrations.providers.anthropic.batches import read_result
 from integrations.providers.anthropic.forwarding import FORWARDERS
 from integrations.providers.base import ChatRequest
 from integrations.providers.usage import Usage
+from tests.tables.cases import stored, tabled
 
 PRICES = {
     "claude-haiku-4-5": Price(Decimal(1), Decimal(5)),
@@ -32,11 +33,6 @@ def tokens(kind: str, prompt: int, completion: int, model: str | None = None) ->
     return {"type": kind, "input_tokens": prompt, "output_tokens": completion, **cached, **named}
 
 
-def handed_over(category: str | None) -> Json:
-    models = {"from": {"model": "claude-fable-5"}, "to": {"model": "claude-opus-4-8"}}
-    return {"type": "fallback", **models, "trigger": {"type": "refusal", "category": category}}
-
-
 def message(model: str, prompt: int, completion: int, *iterations: Json, content: Json | None = None) -> Json:
     counts = {"input_tokens": prompt, "output_tokens": completion, "iterations": [*iterations]}
     said = [*([content] if content else []), {"type": "text", "text": "It is on its way."}]
@@ -45,62 +41,8 @@ def message(model: str, prompt: int, completion: int, *iterations: Json, content
 
 
 FABLE, OPUS, HAIKU = "claude-fable-5", "claude-opus-4-8", "claude-haiku-4-5"
-SERVED = tokens("fallback_message", 412, 264, OPUS)
 # The answer to a request to the first model, and what it costs.
-BILLS: dict[str, tuple[str, Json, str]] = {
-    "compaction": (
-        OPUS,
-        message(OPUS, 23_000, 1_000, tokens("compaction", 180_000, 3_500), tokens("message", 23_000, 1_000)),
-        "1.1275",
-    ),
-    "compaction_alone": (OPUS, message(OPUS, 23_000, 1_000, tokens("compaction", 180_000, 3_500)), "1.1275"),
-    "advisor": (HAIKU, message(HAIKU, 500, 50, tokens("advisor_message", 100_000, 2_000, OPUS)), "0.55075"),
-    "advisor_of_turns": (
-        HAIKU,
-        message(
-            HAIKU,
-            1_000,
-            500,
-            tokens("message", 1_000, 100),
-            tokens("advisor_message", 2_000, 1_500, OPUS),
-            tokens("message", 3_000, 400),
-        ),
-        "0.054",
-    ),
-    "fallback": (FABLE, message(OPUS, 412, 264, SERVED), "0.00866"),
-    "fallback_after_words": (
-        FABLE,
-        message(OPUS, 412, 264, tokens("message", 412, 100), SERVED, content=handed_over("cyber")),
-        "0.01778",
-    ),
-    "declined_for_nothing": (
-        FABLE,
-        message(OPUS, 412, 264, tokens("message", 412, 0, FABLE), SERVED, content=handed_over(None)),
-        "0.00866",
-    ),
-    "declined_and_billed": (
-        FABLE,
-        message(OPUS, 412, 264, tokens("message", 412, 0, FABLE), SERVED, content=handed_over("bio")),
-        "0.01278",
-    ),
-    "tools_of_the_fallback": (
-        FABLE,
-        message(
-            OPUS,
-            412,
-            264,
-            tokens("message", 412, 0, FABLE),
-            tokens("message", 412, 100, OPUS),
-            SERVED,
-            content=handed_over("cyber"),
-        ),
-        "0.01322",
-    ),
-    "other_model": (HAIKU, message(OPUS, 1_000_000, 1_000), "5.025"),
-    "message": (OPUS, message(OPUS, 1_000, 100, tokens("message", 1_000, 100)), "0.0075"),
-    "unknown": (OPUS, message(OPUS, 1_000, 100, tokens("message", 1_000, 100), tokens("dream", 10_000, 10)), "0.05775"),
-    "unreadable": (OPUS, message(OPUS, 1_000, 100, {"type": 7, "input_tokens": []}), "0.0075"),
-}
+BILLS: dict[str, tuple[str, Json, str]] = stored(__file__, "BILLS")
 
 
 def as_stream(whole: Json) -> bytes:
@@ -175,17 +117,6 @@ def test_types__of_the_vendors_package__are_all_billed() -> None:
         assert usage_of(OPUS, message(OPUS, 1, 1, entry, entry), native=True, stream=False).unknown_kinds == []
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered"),
-    [
-        ("claude-opus-4-8", "claude-opus-4-8-20260301"),
-        ("claude-opus-4-0", "claude-opus-4-20250514"),
-        ("us.anthropic.claude-opus-4-8-v1:0", "claude-opus-4-8"),
-        ("claude-opus-4-8@20260301", "claude-opus-4-8"),
-        ("claude-haiku-4-5-latest", "claude-haiku-4-5"),
-        ("my-deployment", "claude-opus-4-8"),
-        ("gpt-4o", "gpt-4o-mini"),
-    ],
-)
+@tabled
 def test_model__under_another_name__is_no_other_model(asked: str, answered: str) -> None:
     assert not is_other_model(asked, answered)

@@ -20,6 +20,7 @@ from integrations.selectors import price_overrides
 from tests.factories.core import make_key, make_project
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -77,24 +78,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", ALL),
-        ("?source=catalog_a", [ALL[0], ALL[1], ALL[2], ALL[5]]),
-        ("?source=catalog_b", ALL[3:5]),
-        ("?source=manual", []),
-        ("?search=GPT-4", ALL[1:3]),
-        ("?search=oPeN", ALL[1:5]),
-        ("?search=_9", ALL[4:5]),
-        ("?search=%25", []),
-        ("?search=\\", []),
-        ("?search=%27", []),
-        ("?search=gpt&source=catalog_b", []),
-        ("?limit=2&offset=1", ALL[1:3]),
-        ("?offset=4611686018427387904", []),
-    ],
-)
+@tabled
 def test_list__filters_and_pages__applied(
     synced: CatalogServer, client: APIClient, query: str, found: list[str]
 ) -> None:
@@ -242,14 +226,7 @@ def test_put__no_object__400(client: APIClient, body: Any) -> None:
     assert client.put(f"{PATH}/openai/gpt-4o", body, format="json").status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("path", "field"),
-    [
-        ("nobody/model", "provider"),
-        ("openai/" + "m" * 201, "model"),
-        ("openai/a%00b", "model"),
-    ],
-)
+@tabled
 def test_put_and_delete__bad_name__400_that_names_it(client: APIClient, path: str, field: str) -> None:
     for response in (client.put(f"{PATH}/{path}", BODY), client.delete(f"{PATH}/{path}")):
         assert response.status_code == 400

@@ -12,27 +12,10 @@ from integrations.pricing import catalog_a, catalog_b
 from integrations.pricing.cost import Cost, Price, cost_of
 from integrations.pricing.entries import PriceEntry, Refusal
 from integrations.providers.usage import Usage
+from tests.tables.cases import stored, tabled
 
 # The prices of GPT-5.4 have the form of catalog A, in US dollars per token.
-GPT_5_4 = {
-    "litellm_provider": "openai",
-    "input_cost_per_token": 2.5e-06,
-    "output_cost_per_token": 1.5e-05,
-    "cache_read_input_token_cost": 2.5e-07,
-    "input_cost_per_token_above_272k_tokens": 5e-06,
-    "output_cost_per_token_above_272k_tokens": 2.25e-05,
-    "cache_read_input_token_cost_above_272k_tokens": 5e-07,
-    "input_cost_per_token_flex": 1.25e-06,
-    "output_cost_per_token_flex": 7.5e-06,
-    "cache_read_input_token_cost_flex": 1.3e-07,
-    "input_cost_per_token_above_272k_tokens_flex": 2.5e-06,
-    "output_cost_per_token_above_272k_tokens_flex": 1.125e-05,
-    "input_cost_per_token_batches": 1.25e-06,
-    "output_cost_per_token_batches": 7.5e-06,
-    "input_cost_per_token_priority": 5e-06,
-    "output_cost_per_token_priority": 3e-05,
-    "cache_read_input_token_cost_priority": 5e-07,
-}
+GPT_5_4 = stored(__file__, "GPT_5_4")
 SONNET_4_5 = {
     "litellm_provider": "anthropic",
     "input_cost_per_token": 3e-06,
@@ -70,23 +53,7 @@ HAIKU_5_5 = {
     "cache_creation_input_token_cost_above_100k_tokens": 6.25e-07,
     "cache_creation_input_token_cost_above_1hr_above_100k_tokens": 1e-06,
 }
-GEMINI_2_5_FLASH = {
-    "litellm_provider": "gemini",
-    "input_cost_per_token": 3e-07,
-    "output_cost_per_token": 2.5e-06,
-    "output_cost_per_reasoning_token": 2.5e-06,
-    "cache_read_input_token_cost": 3e-08,
-    "cache_read_input_audio_token_cost": 1e-07,
-    "input_cost_per_audio_token": 1e-06,
-    "input_cost_per_audio_token_flex": 5e-07,
-    "input_cost_per_token_flex": 1.5e-07,
-    "output_cost_per_token_flex": 1.25e-06,
-    "search_context_cost_per_query": {
-        "search_context_size_low": 0.035,
-        "search_context_size_medium": 0.035,
-        "search_context_size_high": 0.035,
-    },
-}
+GEMINI_2_5_FLASH = stored(__file__, "GEMINI_2_5_FLASH")
 GPT_AUDIO = {
     "litellm_provider": "openai",
     "input_cost_per_token": 2.5e-06,
@@ -272,20 +239,7 @@ def test_cost_of__tier_fee_or_class__by_hand(price: Price, usage: Usage, dollars
     assert cost.total == cost.input + cost.cache_read + cost.cache_write + cost.output + cost.other
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        (
-            {**GPT_5_4, "input_cost_per_token_above_272k_tokens_flex": -1},
-            "input_cost_per_token_above_272k_tokens_flex is negative",
-        ),
-        ({**GPT_AUDIO, "output_cost_per_audio_token": "much"}, "output_cost_per_audio_token is no number"),
-        (
-            {**SONAR, "search_context_cost_per_query": {"search_context_size_low": float("inf")}},
-            "search_context_cost_per_query.search_context_size_low is not a finite number",
-        ),
-    ],
-)
+@tabled
 def test_read__nonsense_in_a_tier__refused_by_name(fields: dict[str, Any], problem: str) -> None:
     [found] = catalog_a.read({"m": {"mode": "chat", **fields}})
     assert isinstance(found, Refusal)

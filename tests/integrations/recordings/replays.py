@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 from unittest.mock import patch
 
-from integrations.providers.base import Adapter, ChatRequest, StreamEvent, StreamTranslator
+from integrations.providers.base import Adapter, StreamEvent, StreamTranslator
 from integrations.providers.common.failures import kind_of
 from integrations.providers.errors import FailureKind, ProviderError
 from tests.night import examples
@@ -49,12 +47,6 @@ def exchanges_of(recordings: Iterable[Recording]) -> Exchanges:
         whole=tuple(recording for recording in answered if not recording.stream),
         errors=tuple(recording for recording in everything if recording.status != 200),
     )
-
-
-def client_request(recording: Recording, fields: Mapping[str, Any]) -> ChatRequest:
-    """Returns the request of a client with these fields for the recording's model."""
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    return ChatRequest(recording.model, recording.stream, body, dict(fields))
 
 
 def replay(stream: StreamTranslator, pieces: Iterable[bytes]) -> Replay:

@@ -11,6 +11,7 @@ from openai import OpenAI
 from tests.fakes.dialects.openai import FAKES
 from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Story
+from tests.tables.cases import tabled
 
 Json = dict[str, Any]
 CALL: Json = {"id": "call_1", "type": "function", "function": {"name": "weigh", "arguments": "{}"}}
@@ -19,17 +20,7 @@ LOOP: list[Json] = [
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "call_1", "content": "4 kg"},
 ]
-THOUGHT: list[Json] = [LOOP[0], {**LOOP[1], "reasoning_content": "I weigh it."}, LOOP[2]]
 OFF, ON = {"type": "disabled"}, {"type": "enabled"}
-GOOD: list[tuple[str, Json]] = [
-    ("deepseek", {"model": "deepseek-v4-pro", "messages": THOUGHT}),
-    ("deepseek", {"model": "deepseek-v4-pro", "messages": LOOP, "thinking": OFF}),
-    ("deepseek", {"model": "deepseek-chat", "messages": LOOP}),
-    ("deepseek", {"model": "deepseek-v4-pro", "thinking": ON, "reasoning_effort": "high"}),
-    ("moonshot", {"model": "kimi-k2.6", "messages": LOOP, "thinking": OFF}),
-    ("moonshot", {"model": "kimi-k3", "messages": THOUGHT, "reasoning_effort": "high"}),
-    ("xiaomi_mimo", {"model": "mimo-v2.5", "messages": LOOP, "thinking": OFF}),
-]
 REFUSED: dict[str, list[tuple[str, Json, str]]] = {
     "call without its reasoning": [
         ("deepseek", {"model": "deepseek-v4-pro", "messages": LOOP}, "must be passed back"),
@@ -55,7 +46,7 @@ def ask(server: DialectServer, provider: str, body: Json) -> Any:
         return sdk.chat.completions.create(model="any", messages=[], extra_body=sent)
 
 
-@pytest.mark.parametrize(("provider", "body"), GOOD, ids=str)
+@tabled
 def test_request__that_the_vendor_takes__answered(server: DialectServer, provider: str, body: Json) -> None:
     assert ask(server, provider, body).choices[0].message.content == "ok"
 

@@ -12,38 +12,13 @@ from openai import OpenAI
 from tests.fakes.dialects.openai import FAKES
 from tests.fakes.dialects.server import DialectServer, answer_with
 from tests.fakes.dialects.story import Story
+from tests.tables.cases import stored, tabled
 
 Json = dict[str, Any]
 USER: Json = {"role": "user", "content": "Hello"}
-TOOL: Json = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-NAMED: Json = {"type": "function", "function": {"name": "time"}}
 
-# Each request is one that vLLM takes.
-GOOD: list[Json] = [
-    {},
-    {"a_field_of_tomorrow": True, "messages": [{**USER, "another": 1}]},
-    {"tools": [TOOL], "tool_choice": "required", "reasoning_effort": "max", "top_k": 3},
-    {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "weather"}}},
-    {"tool_choice": "none"},
-    {"continue_final_message": True, "add_generation_prompt": False},
-]
 # By rule: what is changed in a request that vLLM takes, and a part of the error.
-REFUSED: dict[str, list[tuple[Json, str]]] = {
-    "missing field": [({"messages": [{"content": "Hello"}]}, "Field required: messages.0.role")],
-    "system message behind the first": [
-        ({"messages": [USER, {"role": "system", "content": "Now in French"}]}, "must be at the beginning"),
-    ],
-    "unknown effort": [({"reasoning_effort": "ultra"}, "'xhigh' or 'max'")],
-    "tool that is no function": [({"tools": [TOOL, {"type": "custom", "custom": {"name": "a"}}]}, "tools.1.type")],
-    "stream_options without stream": [({"stream_options": {"include_usage": True}}, "when `stream=True`")],
-    "top_logprobs without logprobs": [({"top_logprobs": 2}, "`logprobs` must be set to true")],
-    "schema that is missing": [({"response_format": {"type": "json_schema"}}, "must be provided")],
-    "empty tools": [({"tools": []}, "must not be an empty array")],
-    "tool_choice without tools": [({"tool_choice": "auto"}, "`tools` must be set")],
-    "unknown tool_choice": [({"tools": [TOOL], "tool_choice": "any"}, "Invalid value for `tool_choice`: any!")],
-    "tool_choice of no tool": [({"tools": [TOOL], "tool_choice": NAMED}, "does not match any")],
-    "continuation and a new turn": [({"continue_final_message": True}, "Cannot set both")],
-}
+REFUSED: dict[str, list[tuple[Json, str]]] = stored(__file__, "REFUSED")
 CASES = [(change, words) for cases in REFUSED.values() for change, words in cases]
 
 
@@ -61,7 +36,7 @@ def ask(client: OpenAI, change: Json) -> Any:
     return client.chat.completions.create(model="qwen3", messages=[], extra_body=body)
 
 
-@pytest.mark.parametrize("change", GOOD, ids=str)
+@tabled
 def test_request__that_vllm_takes__answered(client: OpenAI, change: Json) -> None:
     assert ask(client, change).choices[0].message.content == "ok"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.providers.mistral.thinking import FORMAT
+from integrations.providers.mistral.response import FORMAT
 
 _RENAMED = {"random_seed": "seed"}
 

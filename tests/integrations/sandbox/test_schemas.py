@@ -9,36 +9,10 @@ import pytest
 
 from integrations.sandbox.patterns import matching_text
 from integrations.sandbox.schemas import sample
+from tests.tables.cases import tabled
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"const": 7}, 7),
-        ({"enum": ["a", "b"]}, "a"),
-        ({"type": "integer", "minimum": 3}, 3),
-        ({"type": "integer", "exclusiveMinimum": 3}, 4),
-        ({"type": "integer", "maximum": -5}, -5),
-        ({"type": "integer", "exclusiveMaximum": 0}, -1),
-        ({"type": "integer", "minimum": 7, "multipleOf": 5}, 10),
-        ({"type": "number", "minimum": 0.5, "maximum": 0.5, "multipleOf": 0.5}, 0.5),
-        ({"type": "string", "maxLength": 3}, "exa"),
-        ({"type": "string", "minLength": 16}, "example value..."),
-        ({"type": ["null", "boolean"]}, True),
-        ({"type": "null"}, None),
-        ({"type": "string", "format": "date"}, "2026-01-02"),
-        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
-        ({"allOf": [{"properties": {"a": {"const": 1}}}, {"required": ["a"]}]}, {"a": 1}),
-        ({"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 2, "uniqueItems": True}, ["x", "y"]),
-        ({"type": "array", "maxItems": 0}, []),
-        ({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}]}, [1, 2]),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"const": "there"}}}, "there"),
-        (
-            {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}},
-            {"key_0": 1, "key_1": 2},
-        ),
-    ],
-)
+@tabled
 def test_sample__keyword__is_satisfied(schema: dict[str, Any], expected: object) -> None:
     assert sample(schema) == expected
 

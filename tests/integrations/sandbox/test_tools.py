@@ -11,6 +11,7 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from tests.integrations.sandbox.requests import HELLO
+from tests.tables.cases import tabled
 
 
 def tool(parameters: dict[str, Any], name: str = "look_up", **more: Any) -> Any:
@@ -67,25 +68,7 @@ def test_tools__streamed__pieces_make_up_the_same_calls(client: OpenAI) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("choice", "called"),
-    [
-        ("none", []),
-        ("auto", ["first_tool"]),
-        ("required", ["first_tool"]),
-        ({"type": "function", "function": {"name": "other_tool"}}, ["other_tool"]),
-        (
-            {
-                "type": "allowed_tools",
-                "allowed_tools": {
-                    "mode": "auto",
-                    "tools": [{"type": "function", "function": {"name": "other_tool"}}],
-                },
-            },
-            ["other_tool"],
-        ),
-    ],
-)
+@tabled
 def test_tool_choice__each_form__is_obeyed(client: OpenAI, choice: Any, called: list[str]) -> None:
     answer = client.chat.completions.create(
         model="echo", messages=HELLO, tools=[city_tool("first_tool"), city_tool("other_tool")], tool_choice=choice

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -26,6 +27,7 @@ from tests.integrations.translations.examples import (
     pieces_of,
     request_of,
 )
+from tests.tables.translated import Tables
 
 Json = dict[str, Any]
 
@@ -35,8 +37,7 @@ GIVEN = (
     *("provider", "model", "request", "context", "credentials", "whole", "events", "framing", "failure", "estimate"),
     "is_unknown_to_sdk",
 )
-"""The keys of an example that are inputs; all others are what comes of them. `is_unknown_to_sdk` marks a request that
-the vendor's SDK has no types for."""
+"""The inputs of an example. `is_unknown_to_sdk` marks a request that the vendor's SDK has no types for."""
 _ENVELOPE = ("id", "object", "created", "model")
 _RANDOM_ID = re.compile(r"chatcmpl-[0-9a-f]{32}")
 _SIGNED = ("authorization", "x-amz-date")
@@ -219,3 +220,12 @@ def counts_json(usage: Usage | None) -> Any:
     fields = {name: getattr(usage, name) for name in usage.__struct_fields__}
     kept = {name: value for name, value in fields.items() if value or (value == 0 and name.startswith("billed"))}
     return {name: value if isinstance(value, int | str) else str(value) for name, value in kept.items()}
+
+
+TABLES = Tables(
+    Path(__file__).parent,
+    GIVEN,
+    outcome_of,
+    usual=("provider", "model", "request", "context", "credentials"),
+    beside={"to": ("sent",), "sent": ("sent",), "head": ("answer", "chunks"), "framing": ("events",)},
+)

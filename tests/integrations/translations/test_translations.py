@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
+from anthropic.types.beta import BetaStopReason
 
 from tests.integrations.translations.accepted import ACCEPTED
 from tests.integrations.translations.examples import adapter_of, credentials_of, pieces_of, request_of
-from tests.integrations.translations.outcomes import outcome_of
-from tests.integrations.translations.tables import Case, cases_of, files
+from tests.integrations.translations.outcomes import TABLES, outcome_of
+from tests.tables.translated import Case
 
-CASES = [case for file in files() for case in cases_of(file)]
+CASES = TABLES.cases()
 STREAMS = [case for case in CASES if "events" in case.given]
 CHECKED = [
     case
@@ -36,3 +38,12 @@ def test_stream__in_one_piece_and_byte_by_byte__as_event_by_event(case: Case) ->
 def test_request__of_a_table__accepted_by_the_vendors_sdk(case: Case) -> None:
     sent = adapter_of(case.given).build_request(request_of(case.given), credentials_of(case.given))
     ACCEPTED[case.given["provider"]](json.loads(sent.body))
+
+
+def test_reasons__of_anthropics_sdk__all_in_a_table() -> None:
+    told = {
+        case.given["whole"].get("stop_reason")
+        for case in CASES
+        if case.table == "anthropic/documented" and "whole" in case.given
+    }
+    assert set(get_args(BetaStopReason)) <= told

@@ -15,6 +15,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Timeouts, Transport
 from tests.fakes.raw_server import Peer, answer, answering, answering_once, raw_server
 from tests.integrations.transport.requests import LIMIT, LONG_TIMEOUTS, fetch, post
+from tests.tables.cases import tabled
 from tests.waiting import eventually
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -166,43 +167,14 @@ async def test_read__at_its_limit__is_whole(transport: Transport) -> None:
         response.close()
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1:1/\r\nx-evil: 1",
-        "http://127.0.0.1:1/a b",
-        "http://127.0.0.1:1/\x00",
-        "http://127.0.0.1:1/é",
-        "http://127.0.0.1\r\n.evil:1/",
-        "http://user:pass@127.0.0.1:1/",
-        "http://127.0.0.1:port/",
-        "http://[::1/",
-        "http:///path",
-        "ftp://127.0.0.1:1/",
-        "/v1/chat",
-    ],
-)
+@tabled
 async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await transport.send(post(url), LONG_TIMEOUTS)
     assert caught.value.kind is FailureKind.CREDENTIALS
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("x-a", "b\r\nx-evil: 1"),
-        ("x-a", "b\nx-evil: 1"),
-        ("x-a", "b\r"),
-        ("x-a", "b\x00"),
-        ("x-a", "\u20ac"),
-        ("x-a\r\nx-evil", "1"),
-        ("x-a: b\r\nx", "1"),
-        ("x a", "1"),
-        ("", "1"),
-        ("x-a\n", "1"),
-    ],
-)
+@tabled
 async def test_header__not_allowed__is_refused_unsent(transport: Transport, name: str, value: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await transport.send(post("http://127.0.0.1:1/", headers={name: value}), LONG_TIMEOUTS)

@@ -43,7 +43,6 @@ _AT_ONCE = 4
 
 
 async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
-    """Returns when every rollout is decided for good, or the time is over."""
     for course in courses:
         await asyncio.to_thread(course.prepare)
     async with new_session() as session:
@@ -62,7 +61,7 @@ async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
 
 
 def _wait_until_recorded(courses: Sequence[Course]) -> None:
-    """Waits for the baselines' requests, whose usual latency and cost are read at the start of a rollout."""
+    """The usual latency and cost of the baselines' requests are read at the start of a rollout."""
     for course in courses:
         served = sum(one.outcome != "422" for one in course.clients.seen)
         wait_until(
@@ -85,8 +84,7 @@ async def _watch(courses: Sequence[Course], sending: dict[str, asyncio.Task[None
 
 
 def _is_settled(course: Course, given: argparse.Namespace) -> bool:
-    """Returns whether a rollout is decided for good; one that holds has some time in which it might still be
-    promoted."""
+    """A rollout that holds has some time in which it might still be promoted."""
     finding = course.finding
     return finding.has_ended or (finding.decided == "held" and time.time() > finding.at + given.beyond * 60)
 
@@ -100,7 +98,6 @@ def _look(course: Course, began: float) -> None:
 
 
 def table(courses: Sequence[Course], within: float) -> str:
-    """Returns the results as a Markdown table, with the reasons below it."""
     lines = [
         "| Target | Its users got | The baseline's | Verdict | after requests of the target"
         f" | and minutes from the {FIRST_REQUESTS}th | |",
@@ -123,7 +120,6 @@ def table(courses: Sequence[Course], within: float) -> str:
 
 @contextmanager
 def service(*, postgresql: bool) -> Iterator[tuple[LiveService, dict[str, str]]]:
-    """Yields a service on new stores, and its additional environment variables; both end on exit."""
     with tempfile.TemporaryDirectory(prefix="acc-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)  # The database server may run as another user.

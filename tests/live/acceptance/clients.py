@@ -1,5 +1,3 @@
-"""The clients of a world: their requests arrive at random, and each client leaves after its own timeout."""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,10 +17,10 @@ _END = "data: [DONE]\n\n"
 
 @dataclass(slots=True)
 class ClientRequest:
-    """One request: the time it was sent (Unix time), the arm that its answer named, and its outcome.
+    """One request: when it was sent (Unix time), the arm that its answer named, and its outcome.
 
-    `outcome` is the status, `left` for a client that did not wait for the end, `broken` for a stream that ended early,
-    and empty while the request is open. `cached` says that the answer came from the cache.
+    `outcome` is the status, `left` if the client did not wait for the end, `broken` for a stream that ended early, and
+    empty while the request is open. `cached`: the answer came from the cache.
     """
 
     sent: float
@@ -33,8 +31,6 @@ class ClientRequest:
 
 @dataclass
 class Clients:
-    """The clients of one project on the service at `base_url`."""
-
     world: World
     base_url: str
     api_key: str
@@ -46,7 +42,6 @@ class Clients:
         self._chance = random.Random(f"{self.seed} {self.world.name}")
 
     async def ask_often(self, session: aiohttp.ClientSession, count: int, at_once: int) -> None:
-        """Sends `count` requests, `at_once` at a time; returns when the last has ended."""
         room = asyncio.Semaphore(at_once)
 
         async def one() -> None:
@@ -56,8 +51,7 @@ class Clients:
         await asyncio.gather(*(one() for _ in range(count)))
 
     async def send_steadily(self, session: aiohttp.ClientSession, per_second: float) -> None:
-        """Sends requests at a mean rate, whether others have ended or not, until it is cancelled; then all clients
-        leave."""
+        """Sends at a mean rate, whether or not others have ended, until cancelled; then all clients leave."""
         try:
             while True:
                 self.begin(session)
@@ -66,13 +60,11 @@ class Clients:
             await self.leave()
 
     def begin(self, session: aiohttp.ClientSession) -> None:
-        """Starts one more client in the background."""
         task = asyncio.create_task(self._ask(session))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
     async def leave(self) -> None:
-        """Cancels all requests that are still open."""
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -105,12 +97,10 @@ class Clients:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Returns a session for the clients of all worlds: connections are unlimited, and timeouts are the clients' own."""
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None))
 
 
 def outcomes(seen: Sequence[ClientRequest]) -> str:
-    """Returns the counts of outcomes, such as `72 x 422, 3 x left`."""
     counted = Counter(one.outcome or "open" for one in seen if not one.cached)
     counted.update("cached" for one in seen if one.cached)
     return ", ".join(f"{count} x {outcome}" for outcome, count in counted.most_common()) or "-"

@@ -20,8 +20,8 @@ _WAITS = frozenset({"not_evaluated", "minimum_duration", "minimum_requests", "in
 
 @dataclass(frozen=True)
 class Finding:
-    """The decision on a rollout: `promoted`, `completed`, `rolled back`, `held` or `waits`; `at` is the time of the
-    first decision in Unix time, `stage` the current stage."""
+    """`promoted`, `completed`, `rolled back`, `held` or `waits`; `at` is the time of the first decision in Unix time,
+    `stage` the current stage."""
 
     decided: str
     at: float
@@ -31,8 +31,6 @@ class Finding:
 
 
 class Course:
-    """The rollout of one project."""
-
     def __init__(self, world: World, project: Project) -> None:
         self.world = world
         self.project = project
@@ -41,7 +39,6 @@ class Course:
         self._before = 0
 
     def prepare(self) -> None:
-        """Makes version 1, which is active, and version 2."""
         self.project.set(**self.world.settings)
         self.prompt: Prompt = self.project.prompt(self.world.name, *self.world.versions)
 
@@ -51,13 +48,11 @@ class Course:
 
     @property
     def seen(self) -> list[ClientRequest]:
-        """The requests since the start."""
         return self.clients.seen[self._before :]
 
     @property
     def target(self) -> list[ClientRequest]:
-        """The requests of the target. A request without an answer names no arm, and counts as the target's because the
-        baselines of all worlds answer."""
+        """A request without an answer names no arm, and counts as the target's: the baselines of all worlds answer."""
         silent = ("", "left", "broken")
         return [one for one in self.seen if one.variant == "target" or (not one.variant and one.outcome in silent)]
 
@@ -66,30 +61,24 @@ class Course:
         return [one for one in self.seen if one.variant == "baseline"]
 
     def look(self) -> None:
-        """Reads the state of the rollout from the API."""
         before, found = self.finding, _finding(self.rollout.shown())
         if before.decided == "held" and found.decided in ("held", "rolled back"):
             found = replace(found, at=before.at)
         self.finding = found
 
     def requests_until_decided(self) -> int:
-        """Returns the number of the target's requests until the decision."""
         return sum(one.sent <= self.finding.at for one in self.target) if self.finding.at else len(self.target)
 
     def minutes_until_decided(self) -> float | None:
-        """Returns the minutes from the first sufficient requests of the target to the decision; None without one of the
-        two."""
         if len(self.target) < FIRST_REQUESTS or not self.finding.at:
             return None
         return (self.finding.at - self.target[FIRST_REQUESTS - 1].sent) / 60
 
     @property
     def names_the_fault(self) -> bool:
-        """Returns whether the verdict's explanation says what is wrong with the target."""
         return self.world.because in self.finding.reason.lower()
 
     def fault(self, within_minutes: float) -> str:
-        """Returns the fault of the rollout's result; empty when the result is as expected."""
         decided, minutes = self.finding.decided, self.minutes_until_decided()
         if self.world.harmless:
             return "" if decided in ("promoted", "completed") else "harmless, and not promoted"

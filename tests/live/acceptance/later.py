@@ -53,7 +53,6 @@ def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
 
 
 def _evaluate(rollout_id: UUID) -> None:
-    """Evaluates the rollout unless the scheduled evaluation, which may run at the same time, has ended it."""
     from rollouts.models import Rollout
     from rollouts.states import Status
     from rollouts.verdicts.evaluate import evaluate_rollout

@@ -1,6 +1,6 @@
 """Sends every world a burst of requests, and evaluates its rollout with the clock some minutes ahead.
 
-The same with the default settings and minutes of traffic is `python -m tests.live.acceptance`.
+`python -m tests.live.acceptance` does the same with the default settings and minutes of traffic.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ async def _run(courses: list[Course], service: LiveService) -> None:
 
 
 async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
-    """Returns when all requests have ended, except for those whose answer never comes."""
     client_timeout = clients.world.client_timeout
     if str(clients.world.target.get("model")).startswith("sandbox/hang") and (
         client_timeout is None or client_timeout > 60

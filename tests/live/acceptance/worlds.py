@@ -21,10 +21,9 @@ class World:
     project's.
 
     Clients send `variables` in turn and leave after `client_timeout` seconds, or never. Some of the `questions` are
-    repeated; 0 makes every question a new one, of `words` words at most. Their `models` answer where the version's own
-    fails; with `sessions` above 0 they belong to so many sessions, in turn. `rollout` has the fields of the rollout
-    that differ from the defaults. `because` stands in the verdict's explanation against a
-    worse target, and is empty for a harmless one.
+    repeated; 0 makes every question new, of at most `words` words. Their `models` answer where the version's own fails;
+    with `sessions` above 0 they belong to so many sessions, in turn. `rollout` has the fields that differ from the
+    defaults. `because` stands in the verdict's explanation against a worse target, and is empty for a harmless one.
     """
 
     name: str
@@ -47,12 +46,10 @@ class World:
 
     @property
     def versions(self) -> tuple[JSON, JSON]:
-        """The bodies that make the two versions."""
         usual = {"system_prompt": "You sell tea.", "model": "sandbox/echo"}
         return {**usual, **self.baseline}, {**usual, "system_prompt": "You know all about tea.", **self.target}
 
     def session(self, number: int) -> str:
-        """Returns the id of the session of a request; empty for one that has none."""
         return f"{self.name} {number % self.sessions}" if self.sessions else ""
 
     def request(self, number: int, chance: random.Random) -> JSON:

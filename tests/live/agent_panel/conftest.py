@@ -1,5 +1,3 @@
-"""The agent's panel in headless Chromium, on the whole service with a model that follows the test's script."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -27,7 +25,6 @@ def office(live_service: LiveService, upstream: ScriptedServer) -> Office:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def panel(page: Page, office: Office) -> PanelPage:
-    """The panel, opened by a permitted operator in a project without conversations."""
     office.empty()
     made = PanelPage(page, office)
     await made.sign_in()

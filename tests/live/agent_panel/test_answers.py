@@ -1,5 +1,3 @@
-"""The answers of the agent in its panel: streaming, tool calls, hostile Markdown, failures and interruptions."""
-
 from __future__ import annotations
 
 import threading

@@ -1,5 +1,3 @@
-"""The agent's panel beside the pages: opened by button and key, kept over pages, with links in its answers."""
-
 from __future__ import annotations
 
 import json
@@ -17,7 +15,6 @@ QUEUES = "/admin/reviews/"
 
 
 async def opened(panel: PanelPage, path: str = QUEUES) -> PanelPage:
-    """Goes to a page of the office's project, with the panel closed."""
     await panel.page.goto(f"{panel.office.team.service.base_url}{path}?project={panel.office.team.project_id}")
     return panel
 

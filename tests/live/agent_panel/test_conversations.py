@@ -1,5 +1,3 @@
-"""The conversations in the agent's panel: opened, continued, deleted, and loaded page by page."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""The page of the agent's panel: its access, its origin, its keys and its layout."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""A project with 200,000 requests of 90 days (20,000 by day), and a person at its pages whose clicks are counted."""
-
 from __future__ import annotations
 
 import uuid
@@ -21,7 +19,6 @@ LAST_DAY = 2_500
 
 @pytest.fixture(scope="session")
 def busy_team(live_service: LiveService) -> Team:
-    """A project with a history of REQUESTS until now, and a last day that is busy enough to have failovers."""
     team = Team(live_service, f"busy {uuid.uuid4().hex[:6]}")
     history = ("generate_traffic", "--project", team.project_id)
     team.command(*history, "--requests", str(REQUESTS), "--content-days", "10")
@@ -36,7 +33,6 @@ def administrator(busy_team: Team) -> Account:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def operator(page: Page, busy_team: Team, administrator: Account) -> Operator:
-    """An administrator of the busy project, signed in and on Home, who has not clicked yet."""
     return await signed_in(page, busy_team, administrator)
 
 

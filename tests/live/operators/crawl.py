@@ -1,5 +1,3 @@
-"""Follows the links of the operators' pages, so that a test sees one page of each kind."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
@@ -26,15 +24,14 @@ _ALIKE = ("history", "delete")
 
 
 async def navigation(page: Page) -> list[str]:
-    """Returns the addresses of the navigation of the page that is shown."""
     found: list[str] = await page.eval_on_selector_all("#navigation a", _ADDRESSES)
     return found
 
 
 async def one_of_each_kind(page: Page, *addresses: str) -> AsyncIterator[tuple[str, Response]]:
-    """Yields each page that can be reached by links, with its answer, while `page` shows it.
+    """Yields each page that links reach, with its answer, while `page` shows it.
 
-    `addresses` are visited first, all of them; of each other kind the first page that is linked.
+    Visits all `addresses` first; of each other kind the first page that is linked.
     """
     kinds: set[str] = set()
     waiting = list(addresses)
@@ -52,7 +49,6 @@ async def one_of_each_kind(page: Page, *addresses: str) -> AsyncIterator[tuple[s
 
 
 def kind_of(address: str) -> str:
-    """Returns the kind of a page of the admin; empty for any other address."""
     try:
         found = resolve(path_of(address))
     except Resolver404:
@@ -61,7 +57,7 @@ def kind_of(address: str) -> str:
 
 
 def kind_of_name(url_name: str) -> str:
-    """Returns the kind of the pages with this name of a URL: Django's pages of histories and deletions are alike."""
+    """Django's pages of histories and deletions count as one kind."""
     return next((kind for kind in _ALIKE if url_name.endswith(f"_{kind}")), url_name)
 
 

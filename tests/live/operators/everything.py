@@ -1,5 +1,3 @@
-"""A project of the live service that has something for every page, and a superuser."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,8 +19,6 @@ one_of_everything(Project.objects.get(pk="{project_id}"))
 
 
 class Everything(Team):
-    """A project with 3,000 requests of ten days, a row of each table, a rollout, an experiment, evaluator and queue."""
-
     def __init__(self, service: LiveService, name: str) -> None:
         super().__init__(service, name)
         traffic = ("--requests", str(_REQUESTS), "--days", "10", "--content-days", "10")
@@ -48,7 +44,6 @@ class Everything(Team):
         )
 
     def _experiment(self) -> dict[str, Any]:
-        """Returns an experiment whose answers are there."""
         candidates = [{"model": "sandbox/echo"}, {"model": "sandbox/mirror"}]
         made = self.call("POST", "../experiments", {"candidates": candidates, "item_limit": 2})
         path = f"../experiments/{made['id']}"

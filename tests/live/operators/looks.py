@@ -1,5 +1,3 @@
-"""The faults of a page that is shown, at both widths, light and dark, without loading it again."""
-
 from __future__ import annotations
 
 import re
@@ -59,9 +57,9 @@ _BELOW_THE_AGENT = """
 
 
 async def faults_of(page: Page, *, whole: bool = True) -> list[str]:
-    """Returns what is wrong with the page; its colour scheme and width are those of before afterwards.
+    """Restores the page's colour scheme and width.
 
-    Of a page that is much like another one, axe-core looks at the narrow window in light colours alone.
+    Unless `whole`, for a page much like another, axe-core looks only at the narrow window in light colours.
     """
     found = [*await unlabelled(page), *await page.eval_on_selector_all("[data-id]", _UNLINKED)]
     for size in (WIDE, _NARROW):
@@ -82,7 +80,7 @@ async def faults_of(page: Page, *, whole: bool = True) -> list[str]:
 
 
 async def words_of_the_code(page: Page) -> list[str]:
-    """Returns the words that people would have to know the code for, among what the page shows at once."""
+    """Returns words that only people who know the code understand, among what the page shows at once."""
     text: str = await page.evaluate(_READ_TEXT)
     return [f"a word of the code: {word}" for word in sorted(set(_FORBIDDEN.findall(text)))]
 
@@ -93,7 +91,6 @@ async def _header_heights(page: Page) -> list[int]:
 
 
 async def faults_beside_agent(page: Page) -> list[str]:
-    """Returns what the agent's panel hides of a wide page; none where the panel cannot be opened."""
     button = page.locator("#agent-link")
     if not await button.count():
         return []
@@ -106,7 +103,6 @@ async def faults_beside_agent(page: Page) -> list[str]:
 
 
 async def faults_of_answer(page: Page, answer: Response) -> list[str]:
-    """Returns what is wrong with the answer that the page was made from."""
     found = []
     policy = answer.headers["content-security-policy"]
     if "default-src 'none'" not in policy or "unsafe" in policy:

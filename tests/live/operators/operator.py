@@ -31,13 +31,12 @@ class Operator:
         return self.page.get_by_role("main")
 
     async def open(self, path: str, **query: Any) -> None:
-        """Goes to a page of the project as somebody who has it open already: this is no click."""
         parameters = urlencode({"project": self.team.project_id, **query})
         await self.page.goto(f"{self.team.service.base_url}{path}?{parameters}")
         self.clicks = 0
 
     async def open_whole(self, path: str, **query: Any) -> None:
-        """Goes to a page as `open` does, again until none of its panels gave up: many tests share two cores."""
+        """Repeats `open` until no panel gave up: many tests share two cores."""
         for _ in range(_ATTEMPTS):
             await self.open(path, **query)
             # A late panel asks again by itself; it is red when it gave up.
@@ -51,21 +50,17 @@ class Operator:
         await found.click()
 
     async def choose(self, field: Locator, option: str) -> None:
-        """Chooses an option of a list by its label, which is one click."""
         self.clicks += 1
         await field.select_option(label=option)
 
     async def enter(self, field: Locator) -> None:
-        """Presses Enter in a field, which counts as a click."""
         self.clicks += 1
         await field.press("Enter")
 
     async def navigate(self, label: str) -> None:
-        """Opens a page by the navigation."""
         await self.click(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label, exact=True))
 
     def api(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Returns the answer of the management API to a GET below /api/llm/, for comparing the figures of a page."""
         headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
         url = f"{self.team.service.base_url}/api/llm/{path}"
         response = requests.get(url, headers=headers, params=dict(query or {}), timeout=30)

@@ -75,7 +75,6 @@ def everything(live_service: LiveService) -> Everything:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visitor(chromium: Browser) -> AsyncIterator[Page]:
-    """Yields a page of somebody who has not signed in."""
     context = await chromium.new_context(viewport=WIDE, locale="en-GB", timezone_id="America/New_York")
     problems = Problems(context)
     # The pages of failures are answers of 403 and 404.
@@ -88,7 +87,6 @@ async def visitor(chromium: Browser) -> AsyncIterator[Page]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def superuser(visitor: Page, everything: Everything) -> Page:
-    """A superuser's page."""
     await sign_in(visitor, everything.service.base_url, everything.superuser.name, everything.superuser.password)
     return visitor
 
@@ -98,7 +96,6 @@ def _fails(answer: Response) -> bool:
 
 
 def _alike(kind: str) -> str:
-    """Returns the name that pages of one template and one style have in common: Django's own pages of all tables."""
     return kind.rpartition("_")[2] if kind in _ROWS else kind
 
 
@@ -107,7 +104,6 @@ def _shown(wrong: Mapping[str, list[str]]) -> str:
 
 
 def _first(everything: Everything) -> list[str]:
-    """Returns the addresses that the crawl begins with: Home, and the forms that no link leads to."""
     base, project = everything.service.base_url, f"project={everything.project_id}"
     pages = (
         "/admin/?range=7d&",

@@ -12,7 +12,6 @@ from tests.live.operators.operator import Operator
 
 
 def _period(operator: Operator) -> dict[str, str]:
-    """Returns a range whose figures do not change while the test runs."""
     latest = operator.api("requests", {"limit": 1})["results"][0]["created_at"]
     day = datetime.fromisoformat(latest).date().isoformat()
     return {"start": f"{day[:8]}01", "end": latest}

@@ -15,7 +15,6 @@ _CALLS = 30
 
 
 def _fail(operator: Operator) -> None:
-    """Sends requests that a provider fails, until its state says so."""
     with operator.team.client() as client:
         for _ in range(_CALLS):
             with contextlib.suppress(openai.APIStatusError):

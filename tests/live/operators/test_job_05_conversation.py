@@ -25,8 +25,6 @@ _GATEWAY = "/api/gateway/v1/chat/completions"
 
 @dataclass
 class Conversation:
-    """A stored conversation of an agent with tools: its session, and what was said in order."""
-
     session_id: str
     texts: list[str]
     spans: int
@@ -58,7 +56,6 @@ def conversation(busy_team: Team) -> Conversation:
 
 
 def _next_messages(number: int) -> list[dict[str, Any]]:
-    """Returns what the client adds to the conversation: a question, or the call of a tool and its result."""
     if number % 3 != 1:
         return [{"role": "user", "content": f"Question {number} about my order"}]
     function = {"name": "find_order", "arguments": json.dumps({"order": f"A-{number}"})}

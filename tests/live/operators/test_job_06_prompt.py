@@ -16,8 +16,6 @@ _INPUTS = 6
 
 
 def _served(operator: Operator, name: str) -> tuple[str, int]:
-    """Makes a prompt with one version that served requests of clients; returns its id, and how many requests named
-    it."""
     prompt = operator.team.prompt(
         name,
         {
@@ -28,8 +26,8 @@ def _served(operator: Operator, name: str) -> tuple[str, int]:
     served: list[int] = []
 
     def is_served() -> bool:
-        """Sends one more request, and returns whether the last of them was served. Workers learn of a prompt soon, and
-        then of its version: until then they answer without it."""
+        """Sends one more request, and returns whether the last of them was served. Workers learn of a prompt before its
+        version, and until then answer without it."""
         with suppress(openai.NotFoundError):
             raw = client.chat.completions.with_raw_response.create(
                 model="sandbox/mirror",

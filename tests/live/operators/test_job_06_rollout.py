@@ -25,7 +25,6 @@ _SECOND: dict[str, Any] = {**_FIRST, "system_prompt": "You sell {{goods}}.\nBe v
 
 @pytest.fixture
 def prompt(busy_team: Team) -> Iterator[Prompt]:
-    """A prompt of two versions, which no other rollout holds afterwards."""
     prompt = busy_team.prompt(f"job-6-{uuid.uuid4().hex[:8]}", _FIRST, _SECOND)
     # The form chooses the only prompt by itself, and tests of other pages may have made none yet.
     busy_team.prompt(f"beside-{prompt.name}", _FIRST, _SECOND)

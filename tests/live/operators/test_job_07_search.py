@@ -35,7 +35,6 @@ async def test_job_7__words_in_the_box__matches_marked_and_the_request_open(oper
 
 
 def _found_by_the_api(operator: Operator) -> list[str]:
-    """Returns the ids of the newest requests with the word, but for those that may have come in between."""
     team, now = operator.team, datetime.now(UTC)
     body = {
         "project_id": team.project_id,

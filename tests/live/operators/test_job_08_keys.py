@@ -23,7 +23,6 @@ _REFUSED = "sk-canary-that-nobody-knows-91ac"
 
 @pytest.fixture
 def upstream() -> Iterator[str]:
-    """The address of a provider that takes one key."""
     with DialectServer() as running:
         running.play("openai", cheap_call("openai"))
         yield FAKES["openai"].credentials(running.base_url("openai")).base_url

@@ -17,7 +17,6 @@ _ADDRESS = "ann.miller@example.com"
 
 
 def _complete(operator: Operator, text: str) -> int:
-    """Returns the status of a completion with this text."""
     team = operator.team
     answer = requests.post(
         f"{team.service.base_url}/api/gateway/v1/chat/completions",
@@ -29,7 +28,6 @@ def _complete(operator: Operator, text: str) -> int:
 
 
 def _until_now() -> dict[str, str]:
-    """Returns the end of a range as pages have it: the second that has passed."""
     return {"end_date": datetime.now(UTC).replace(microsecond=0).isoformat()}
 
 

@@ -1,5 +1,5 @@
 """Job 13: connect an application. From an empty project within three clicks: make a key, choose a client, copy. The
-page then links the request of what was pasted, which the real program has sent. Nobody reads the README."""
+page then links the request that the pasted program has sent. Nobody reads the README."""
 
 from __future__ import annotations
 
@@ -150,7 +150,6 @@ def _steps(operator: Operator) -> Locator:
 
 
 async def _copied_with_key(operator: Operator, client: str) -> str:
-    """Makes a key, chooses the client and copies what is to be pasted; returns that."""
     page = operator.page
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await operator.click(operator.main.get_by_role("button", name="Make an application key"))
@@ -168,13 +167,11 @@ async def _copied_with_key(operator: Operator, client: str) -> str:
 
 
 async def _follow(operator: Operator) -> None:
-    """Opens the link that takes the place of the waiting."""
     await operator.click(operator.main.get_by_role("link", name="See the request"))
     await expect(operator.page.get_by_role("heading", level=1)).to_contain_text("Request")
 
 
 def _run(client: str, text: str, folder: Path) -> str:
-    """Runs what was pasted; returns what it printed."""
     environment = {"PATH": _path(folder), "HOME": str(folder), "TMPDIR": str(folder), **_OFFLINE}
     words = _words(client, text, folder)
     done = subprocess.run(
@@ -185,7 +182,6 @@ def _run(client: str, text: str, folder: Path) -> str:
 
 
 def _words(client: str, text: str, folder: Path) -> list[str]:
-    """Returns the command that runs what was pasted: into a terminal or, of a program, into a file."""
     if client == "TypeScript":
         # Node looks for packages from the script's own folder.
         script = ENVIRONMENTS / "node" / f"{folder.name}.mts"
@@ -198,7 +194,6 @@ def _words(client: str, text: str, folder: Path) -> list[str]:
 
 
 def _path(folder: Path) -> str:
-    """Returns the PATH of somebody who has installed Node.js and the agents."""
     programs = folder / "bin"
     programs.mkdir()
     for program in PROGRAMS:

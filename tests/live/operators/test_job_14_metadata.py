@@ -20,7 +20,6 @@ _SENT = {"tryout": "Where is order 4711?", "canary": "Where is order 4712?"}
 
 @pytest.fixture
 def asked(operator: Operator) -> None:
-    """A question of each environment of the team, by a key of its own, in the log."""
     for environment, question in _SENT.items():
         metadata = {"team": _TEAM, "environment": environment}
         body = {"name": f"{_TEAM} {environment}", "scopes": ["gateway"], "metadata": metadata}

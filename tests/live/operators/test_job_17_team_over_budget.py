@@ -26,7 +26,6 @@ ModelPrice.objects.create(project_id="{project_id}", provider="sandbox", model="
 
 
 def _manage(team: Team, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Returns the answer of the management API below /api/llm/."""
     headers = {"Authorization": f"Bearer {team.api_key}", "X-Project-Id": team.project_id}
     answer = requests.request(method, f"{team.service.base_url}/api/llm/{path}", headers=headers, json=body, timeout=30)
     assert answer.ok, answer.text
@@ -35,7 +34,6 @@ def _manage(team: Team, method: str, path: str, body: dict[str, Any]) -> dict[st
 
 
 def _complete(team: Team, key: str) -> str:
-    """Returns the code of the error of a completion, empty without one."""
     answer = requests.post(
         f"{team.service.base_url}/api/gateway/v1/chat/completions",
         headers={"Authorization": f"Bearer {key}"},

@@ -32,7 +32,6 @@ User.objects.create_superuser("{name}", password="{password}")
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    """A project in which the members of a group at the provider are editors. Superusers need a second factor."""
     made("openid")
     issuer, var_dir = free_issuer(), tmp_path_factory.mktemp("sign-in") / "var"
     place_database(var_dir)

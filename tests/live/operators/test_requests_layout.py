@@ -1,5 +1,3 @@
-"""The request log when it is needed most: fifty requests that a guardrail refused, each in a line."""
-
 from __future__ import annotations
 
 import uuid

@@ -1,5 +1,5 @@
-"""The pages while a store hangs: a frame at once, and a message in the place of what it would have answered. While it
-answers late: everything, a little later."""
+"""The pages while a store hangs: a frame at once, and a message in place of the store's answer. While it answers late:
+everything, a little later."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print(json.dumps({{**{{name: str(rows[name].pk) for name in names}}, "experiment
 
 @contextmanager
 def hanging(service: LiveService, role: str) -> Iterator[None]:
-    """Stops a store without an end: connections are taken, and nothing is answered."""
+    """Stops a store without ending it: it takes connections, and answers nothing."""
     pid = service.pid(role)
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
@@ -64,7 +64,7 @@ def hanging(service: LiveService, role: str) -> Iterator[None]:
 
 @contextmanager
 def slow_store(service: LiveService, seconds: float) -> Iterator[None]:
-    """Has all processes reach the store by a connection on which each of its answers comes later."""
+    """All processes reach the store through a connection that delays each of its answers."""
     address = service.var_dir / "run" / "clickhouse.url"
     announced = address.read_text(encoding="utf-8").strip()
     with slow_proxy(announced, seconds) as url:
@@ -76,7 +76,6 @@ def slow_store(service: LiveService, seconds: float) -> Iterator[None]:
 
 
 def _pages_of_records(team: Team) -> dict[str, bool]:
-    """Returns the pages that the navigation does not have; true for those that need the analytics store."""
     rows = json.loads(team.command("shell", "--verbosity", "0", "-c", _ROWS.format(project_id=team.project_id)))
     project, prompt, unknown = team.project_id, rows["prompts_promptconfig"], uuid.uuid4()
     return {
@@ -103,7 +102,7 @@ _OF_THE_STORE = ("", "analytics/requests/", "analytics/sessions/", "errors/", "u
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    """A service of this module, whose stores hang for a while in each of its tests."""
+    """Its stores hang for a while in each test of this module."""
     with service_on_migrated_stores(tmp_path_factory.mktemp("away") / "var") as running:
         yield running
 
@@ -154,7 +153,6 @@ async def test_pages__store_answers_after_three_seconds__are_filled_by_themselve
 
 
 async def _not_filled(tab: Page, addresses: list[str]) -> list[str]:
-    """Returns the pages that had grey or red parts after fifteen seconds, or that called the store critical."""
     wrong = []
     for address in addresses:
         for _ in range(_ATTEMPTS):
@@ -180,13 +178,11 @@ async def test_pages__redis_hangs__all_come(page: Page, service: LiveService, pr
 
 
 async def _sign_in(page: Page, team: Team) -> None:
-    """Signs in as a new administrator of the project, and opens Home."""
     await use_session(page, team, make_account(team, "administrator").name)
     await page.goto(f"{team.service.base_url}/admin/")
 
 
 async def _whole(page: Page, address: str) -> str:
-    """Returns the text of a page as it came, all of it within three seconds."""
     for _ in range(_ATTEMPTS):
         try:
             answer = await page.context.request.get(address, timeout=_WHOLE_MS)

@@ -178,7 +178,7 @@ def test_advance__late_rows_of_an_earlier_stage__are_a_block_of_their_own() -> N
 def test_advance__margin__is_that_of_the_blocks_before() -> None:
     """The margin must not know the requests it is applied to."""
     known = after_minutes(start(), 10, arm(0), arm(30, 2))
-    margin = margin_odds(errors=20, requests=300)
+    margin = margin_odds(errors=20 * 280 / 300, requests=280)
     assert margin is not None
 
     state = after_minutes(after_minutes(known, 1, arm(5, 1), arm(10, 6)), 1, arm(10, 1), arm(10, 5))
@@ -383,3 +383,16 @@ def test_factors__divided_by_what_is_known_of_clustering__have_mean_at_most_1(de
                     chance * math.exp(log / design) for chance, log in zip(chances, by_odds, strict=True) if chance
                 )
                 assert mean < 1 + 1e-9
+
+
+def test_advance__outage_of_both_arms__is_no_evidence_of_safety() -> None:
+    well, gone = (arm(200, 8), arm(200, 4)), (arm(200, 200), arm(200, 200))
+    before = after_minutes(start(), 10, *well)
+    through = after_minutes(before, 10, *gone)
+    half = after_minutes(before, 1, arm(200, 100), arm(200, 100))
+
+    assert through.metrics[Metric.ERROR_RATE].safe == before.metrics[Metric.ERROR_RATE].safe
+    assert half.metrics[Metric.ERROR_RATE].safety <= before.metrics[Metric.ERROR_RATE].safety
+    # Nor does it change the margin of the minutes after it.
+    ended, usual = after_minutes(through, 10, *well), after_minutes(before, 10, *well)
+    assert ended.metrics[Metric.ERROR_RATE].safe == pytest.approx(usual.metrics[Metric.ERROR_RATE].safe)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from itertools import combinations
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollouts.evaluation.policy import LATENCY_MARGIN
 from rollouts.evaluation.statistics.evidence import (
     LOWER_ODDS,
     ODDS,
     RARE_ERRORS,
     RARELY_SLOW,
+    TILTS,
     log_mean,
     odds_factors,
     rare_factor,
     tilt_factors,
+    tilt_factors_3,
 )
-from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN
+from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, bin_of
 from rollouts.evaluation.statistics.reference import Reference, reference_from
 
 MAX_TOTAL = 12
@@ -73,34 +78,43 @@ def test_odds_factors__turned_round_at_or_above_the_margin__has_mean_at_most_1(t
     data=st.data(),
     upwards=st.booleans(),
     reference=st.sampled_from([REFERENCE, ODD_REFERENCE]),
+    bins=st.sampled_from([0, BINS_PER_MARGIN]),
+    factors=st.sampled_from([tilt_factors, tilt_factors_3]),
 )
 def test_tilt_factors__every_choice_of_target_requests__has_mean_at_most_1(
-    values: list[int], data: st.DataObject, upwards: bool, reference: Reference
+    values: list[int],
+    data: st.DataObject,
+    upwards: bool,
+    reference: Reference,
+    bins: int,
+    factors: Callable[..., tuple[float, ...]],
 ) -> None:
+    """The target's values may be exactly as many times as large as the divisor says."""
     drawn = data.draw(st.integers(0, len(values)))
     choices = []
     for chosen in combinations(range(len(values)), drawn):
-        own = Counter(values[one] for one in chosen)
+        own = Counter(values[one] + bins * (values[one] > 0) for one in chosen)
         theirs = Counter(values[one] for one in range(len(values)) if one not in chosen)
-        choices.append(tilt_factors(own, theirs, reference, divisor=1.0, upwards=upwards))
+        choices.append(factors(own, theirs, reference, divisor=1.25 if bins else 1.0, upwards=upwards))
 
     for logs in zip(*choices, strict=True):
         assert mean([math.exp(log) for log in logs]) < 1 + EXACT
 
 
-@given(values=st.lists(st.integers(1, 400), min_size=2, max_size=8), data=st.data(), upwards=st.booleans())
-def test_tilt_factors__target_exactly_at_the_divisor__has_mean_at_most_1(
-    values: list[int], data: st.DataObject, upwards: bool
-) -> None:
-    drawn = data.draw(st.integers(1, len(values) - 1))
-    choices = []
-    for chosen in combinations(range(len(values)), drawn):
-        own = Counter(values[one] + BINS_PER_MARGIN for one in chosen)
-        theirs = Counter(values[one] for one in range(len(values)) if one not in chosen)
-        choices.append(tilt_factors(own, theirs, REFERENCE, divisor=1.25, upwards=upwards))
+@pytest.mark.parametrize("weight", [0.05, 0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("variation", [0.5, 1.0, 1.5, 1.9, 2.5])
+def test_tilt_factors__harmless_target_at_any_weight__speak_for_it(weight: float, variation: float) -> None:
+    """`variation` is the deviation of log-normal values by their mean, which is up to 1.9 for three models at once."""
+    spread = math.sqrt(math.log1p(variation**2))
+    quantiles = [NormalDist(0.0, spread).inv_cdf((rank + 0.5) / 1_000) for rank in range(1_000)]
+    values = Counter(bin_of(1_000 * math.exp(one)) for one in quantiles)
+    target, baseline = (
+        {number: round(count * share * 100) for number, count in values.items()} for share in (weight, 1 - weight)
+    )
+    reference = reference_from(values)
+    assert reference is not None
 
-    for logs in zip(*choices, strict=True):
-        assert mean([math.exp(log) for log in logs]) < 1 + EXACT
+    assert max(tilt_factors(target, baseline, reference, divisor=LATENCY_MARGIN, upwards=False)) > 0
 
 
 @pytest.mark.parametrize("rates", [RARE_ERRORS, RARELY_SLOW])
@@ -116,8 +130,8 @@ def test_rare_factor__rate_at_or_above_the_margin__has_mean_at_most_1(rates: tup
 def test_factors__no_control_or_no_target__are_1() -> None:
     for drawn, events in ((0, 0), (8, 3)):
         assert odds_factors(events=events, drawn=drawn, all_events=3, total=8, odds=ODDS) == pytest.approx([0.0] * 5)
-    assert tilt_factors({200: 3}, {}, REFERENCE, divisor=1.0, upwards=True) == (0.0,) * 4
-    assert tilt_factors({}, {200: 3}, REFERENCE, divisor=1.0, upwards=True) == (0.0,) * 4
+    assert tilt_factors({200: 3}, {}, REFERENCE, divisor=1.0, upwards=True) == (0.0,) * len(TILTS)
+    assert tilt_factors({}, {200: 3}, REFERENCE, divisor=1.0, upwards=True) == (0.0,) * len(TILTS)
 
 
 def test_odds_factors__crowded_minute__neither_overflows_nor_loses_precision() -> None:

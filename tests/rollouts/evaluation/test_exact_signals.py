@@ -32,6 +32,7 @@ from rollouts.evaluation.policy import ALPHA, EXACT
 from rollouts.evaluation.state import ArmTotals, Served
 from rollouts.states import DEFAULT_STAGES
 from tests.rollouts.evaluation.minutes import after_minutes, arm, start
+from tests.tables.cases import tabled
 
 SHOWN = (*EXACT, Metric.STOPPED)
 MAX_TOTAL = 6
@@ -121,15 +122,7 @@ def test_target__broken_always_or_by_half__fails_within_20_requests(
     assert sum(requests <= 20 for requests in found) >= 18
 
 
-@pytest.mark.parametrize(
-    ("metric", "decision"),
-    [
-        (Metric.CONTRACT, Decision.ROLL_BACK),
-        (Metric.EMPTY, Decision.ROLL_BACK),
-        (Metric.TRUNCATED, Decision.WAIT),
-        (Metric.FALLBACK, Decision.WAIT),
-    ],
-)
+@tabled
 def test_decide__signal_in_every_answer_of_the_target__takes_the_default_action(
     metric: Metric, decision: Decision
 ) -> None:

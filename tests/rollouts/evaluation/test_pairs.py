@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import product
 
@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.evaluation.pairs import Pair, PairProcess, process_of
+from rollouts.evaluation.pairs import Pair, PairProcess
 
 MARGIN = 0.1
 EXACT = 1e-9
 scores = st.none() | st.floats(0, 1)
 pairs = st.lists(st.builds(Pair, scores, scores), max_size=30)
+
+
+def process_of(pairs: Iterable[Pair], margin: float) -> PairProcess:
+    process = PairProcess(margin)
+    for pair in pairs:
+        process.add(pair)
+    return process
 
 
 @pytest.mark.parametrize("chances", [(1, 1, 0), (1, 1, 2), (2, 3, 1), (0, 1, 4)])

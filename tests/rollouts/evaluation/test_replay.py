@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.evaluation import Metric, MinuteCounts, State, decide, figures, replay
+from rollouts.evaluation import Metric, MinuteCounts, State, Verdict, decide, figures, replay
 from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.states import Stage
 
@@ -23,8 +23,9 @@ def test_replay__stored_minutes__the_stored_state_verdict_and_figures(name: str)
 
     state = replay(from_json(State, stored["initial"]), minutes)
 
-    assert to_json(state) == stored["state"]
+    # What formulas since then have beside it is empty.
+    assert state == from_json(State, stored["state"])
     verdict = decide(state, Stage(50, 5, 100), elapsed_minutes=30.0)
     # These rollouts have no evaluators.
-    assert to_json(verdict) == {**stored["verdict"], "quality": None}
+    assert verdict == from_json(Verdict, {**stored["verdict"], "quality": None})
     assert {metric.value: to_json(figures(state, metric)) for metric in Metric} == stored["figures"]

@@ -28,6 +28,7 @@ from rollouts.evaluation.state import Served
 from rollouts.evaluation.words import about, dollars, in_words, milliseconds, named_reasons, share
 from rollouts.states import Stage
 from tests.rollouts.evaluation.minutes import after_minutes, arm, start
+from tests.tables.cases import tabled
 
 MAX_WORDS = 15
 FULL = tuple(range(100, 1100, 100))
@@ -105,24 +106,7 @@ def test_labels__every_metric__a_name_that_is_no_identifier() -> None:
     assert not any("_" in name for name in LABELS.values())
 
 
-@pytest.mark.parametrize(
-    ("name", "metric", "sentence"),
-    [
-        ("nothing", Metric.UNANSWERED, "Nothing to compare yet."),
-        ("nothing", Metric.CONTRACT, "Not judged: no answers yet."),
-        ("few", Metric.ERROR_RATE, "Nothing to compare yet."),
-        ("equal", Metric.ERROR_RATE, "Within its limits: 0 % against 0 %."),
-        ("equal", Metric.STOPPED, "Shown only, never judged: 0 % against 0 %."),
-        ("worse", Metric.CONTRACT, "Worse: 90.0 % against 0 %, certain enough to roll back."),
-        ("worse", Metric.TRUNCATED, "Worse: 80.0 % against 0 %, certain enough to hold."),
-        ("worse", Metric.STOPPED, "Shown only, never judged: 50.0 % against 0 %."),
-        ("slow and dear", Metric.COST, "Worse: $0.0040 against $0.00099, certain enough to hold."),
-        ("dear, rolls back", Metric.COST, "Worse: $0.0040 against $0.00099, certain enough to roll back."),
-        ("ignored", Metric.ERROR_RATE, "Ignored by this rollout: 60.0 % against 0 %."),
-        ("free", Metric.COST, "Not judged: no request has a price."),
-        ("clustered", Metric.ERROR_RATE, "Worse by requests, but a few users make most of the difference."),
-    ],
-)
+@tabled
 def test_metric__known_state__says_so(name: str, metric: Metric, sentence: str) -> None:
     assert explain(STATES[name], metric) == sentence
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -131,35 +132,75 @@ def test_assess__ignored_metric__is_shown_and_decides_nothing() -> None:
     assert explain(state, Metric.COST).startswith("Ignored by this rollout: $0.003")
 
 
-def test_decide__errors__rolls_back_before_any_minimum() -> None:
-    found = verdict(run(arm(10, 9, ms=(100,)), minutes=2), 1, elapsed=2)
-
-    assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.METRIC_FAILING)
-    assert found.explanation.startswith("Unanswered: 90.0 % against 0 %; Errors: 90.0 % against 0 %.")
+def served(target: Served, baseline: Served, *, sticky: bool = False, policy: Policy | None = None) -> State:
+    state = start(policy, sticky=sticky)
+    return replace(state, stage=1, stage_target=target, stage_baseline=baseline)
 
 
-@pytest.mark.parametrize("weight", [stage.weight for stage in DEFAULT_STAGES if stage.weight < 100])
-def test_decide__hold_metric_fails__waits_at_every_weight(weight: int) -> None:
-    found = verdict(run(DEAR), weight)
-
-    assert (found.decision, found.reason) == (Decision.WAIT, Reason.METRIC_FAILING)
-    assert found.explanation.startswith("Cost of a request: $0.003")
+def counted(state: State, requests: int) -> State:
+    return replace(state, stage_target=Served(requests))
 
 
-def test_decide__hold_metric_set_to_roll_back__rolls_back() -> None:
-    state = run(DEAR, policy=Policy(cost_per_request=Action.ROLL_BACK))
-
-    assert verdict(state, 1).decision is Decision.ROLL_BACK
+ALL, MANY, NO_ONE = Served(20, 20), Served(2000, 40), Served()
+DEARER = "Cost of a request: $0.003"
+CLUSTERED = "That may be the version or a few of its users."
+ALONE = "Too few requests came at one time to compare the versions."
+LEFT = "20 of the target's 20 requests of this stage went unanswered"
 
 
 @pytest.mark.parametrize(
-    ("elapsed", "requests", "reason"),
-    [(29.9, 1000, Reason.MINIMUM_DURATION), (30, 19, Reason.MINIMUM_REQUESTS), (30, 20, Reason.NO_FAILURE)],
-)
-def test_decide__first_stage__needs_both_minima(elapsed: float, requests: int, reason: Reason) -> None:
-    state = replace(run(EQUAL, minutes=3), stage_target=Served(requests))
+    ("state", "weight", "elapsed", "reason", "decision", "text"),
+    [
+        (lambda: run(arm(10, 9, ms=(100,)), minutes=2), 1, 2, Reason.METRIC_FAILING, Decision.ROLL_BACK,
+         "Unanswered: 90.0 % against 0 %; Errors: 90.0 % against 0 %."),
+        *((lambda: run(DEAR), stage.weight, 1000, Reason.METRIC_FAILING, Decision.WAIT, DEARER)
+          for stage in DEFAULT_STAGES if stage.weight < 100),
+        (lambda: run(DEAR, policy=Policy(cost_per_request=Action.ROLL_BACK)), 1, 1000,
+         Reason.METRIC_FAILING, Decision.ROLL_BACK, DEARER),
+        # Both minima are needed, and a part of a minute does not count as a whole one.
+        (lambda: counted(run(EQUAL, minutes=3), 1000), 1, 29.9, Reason.MINIMUM_DURATION, Decision.WAIT, "29 of 30 min"),
+        (lambda: counted(run(EQUAL, minutes=3), 1000), 1, 0.97, Reason.MINIMUM_DURATION, Decision.WAIT, "0 of 30 min"),
+        (lambda: counted(run(EQUAL, minutes=3), 19), 1, 30, Reason.MINIMUM_REQUESTS, Decision.WAIT, ""),
+        (lambda: counted(run(EQUAL, minutes=3), 20), 1, 30, Reason.NO_FAILURE, Decision.PROMOTE, ""),
+        *((lambda: counted(run(EQUAL, minutes=30), 400), weight, 1000, Reason.NO_FAILURE, Decision.PROMOTE, "")
+          for weight in (1, 5, 10, 25)),
+        *((lambda: counted(run(EQUAL), 400), weight, 1000, Reason.PASSING, Decision.PROMOTE, "")
+          for weight in (1, 50, 75)),
+        # Records of the target are missing.
+        (lambda: counted(run(arm(10, units=6, ms=FULL, usd=("0.001",) * 10)), 400), 25, 1000, Reason.SAMPLE_RATIO,
+         Decision.WAIT, "but gets 50 % of the traffic: records are missing"),
+        # Most of the minimum goes unanswered.
+        (lambda: served(ALL, MANY), 1, 5, Reason.MINIMUM_UNANSWERED, Decision.ROLL_BACK,
+         f"{LEFT}, and 40 of the baseline's 2,000."),
+        (lambda: served(ALL, Served(29)), 1, 1000, Reason.MINIMUM_UNANSWERED, Decision.WAIT, LEFT),
+        (lambda: served(ALL, Served(2000, 1500)), 1, 1000, Reason.MINIMUM_UNANSWERED, Decision.WAIT, LEFT),
+        (lambda: served(ALL, MANY, sticky=True), 1, 1000, Reason.MINIMUM_UNANSWERED, Decision.WAIT, LEFT),
+        (lambda: served(ALL, MANY, policy=Policy(unanswered=Action.HOLD)), 1, 1000,
+         Reason.MINIMUM_UNANSWERED, Decision.WAIT, LEFT),
+        (lambda: served(Served(100, 90, 80, 70), MANY), 1, 1000, Reason.MINIMUM_UNANSWERED, Decision.ROLL_BACK, ""),
+        (lambda: served(Served(100, 90, 81, 71), MANY), 1, 1000, Reason.MINIMUM_UNANSWERED, Decision.WAIT, ""),
+        (lambda: served(Served(22, 4), MANY), 1, 1000, Reason.MINIMUM_REQUESTS, Decision.WAIT,
+         "The target answered 18 of 20 requests of this stage; 4 more went unanswered."
+         " Wait for more requests, or promote by hand."),
+        # Nothing of the baseline is compared, so no evidence can grow, and its absence must not promote.
+        (lambda: served(Served(60, 30), NO_ONE), 1, 1000, Reason.NO_COMPARISON, Decision.WAIT, ALONE),
+        (lambda: served(Served(60, 1), NO_ONE), 1, 1000, Reason.NO_FAILURE, Decision.PROMOTE, ""),
+        (lambda: served(Served(60, 3), NO_ONE), 1, 1000, Reason.NO_COMPARISON, Decision.WAIT, ALONE),
+        (lambda: served(Served(60, 3), Served(500, 0, 500)), 1, 1000, Reason.NO_COMPARISON, Decision.WAIT, ALONE),
+        # A few users who fare badly get no company.
+        (lambda: served(Served(60, 15), MANY, sticky=True), 1, 1000, Reason.USERS_UNDECIDED, Decision.WAIT, CLUSTERED),
+        (lambda: served(Served(60, 15), MANY), 1, 1000, Reason.NO_COMPARISON, Decision.WAIT, ""),
+        (lambda: served(Served(60, 9), MANY, sticky=True), 1, 1000, Reason.NO_FAILURE, Decision.PROMOTE, ""),
+        (lambda: served(Served(200, 19), MANY, sticky=True), 1, 1000, Reason.NO_FAILURE, Decision.PROMOTE, ""),
+    ],
+)  # fmt: skip
+def test_decide__each_case__decision_reason_and_words(
+    state: Callable[[], State], weight: int, elapsed: float, reason: Reason, decision: Decision, text: str
+) -> None:
+    found = verdict(state(), weight, elapsed)
 
-    assert verdict(state, 1, elapsed).reason is reason
+    assert (found.reason, found.decision) == (reason, decision)
+    assert text in found.explanation
 
 
 @pytest.mark.parametrize("weight", [50, 75])
@@ -174,35 +215,11 @@ def test_decide__inconclusive_from_50_percent__waits_and_is_overdue_after_a_day(
     assert soon.explanation.startswith("Not certain yet: ")
 
 
-@pytest.mark.parametrize("weight", [1, 5, 10, 25])
-def test_decide__inconclusive_below_50_percent__promotes(weight: int) -> None:
-    state = replace(run(EQUAL, minutes=30), stage_target=Served(400))
-
-    assert (verdict(state, weight).decision, verdict(state, weight).reason) == (Decision.PROMOTE, Reason.NO_FAILURE)
-
-
-@pytest.mark.parametrize("weight", [1, 50, 75])
-def test_decide__passing__promotes(weight: int) -> None:
-    state = replace(run(EQUAL), stage_target=Served(400))
-
-    assert (verdict(state, weight).decision, verdict(state, weight).reason) == (Decision.PROMOTE, Reason.PASSING)
-
-
 def test_decide__all_traffic__completes_after_its_hour_without_a_verdict() -> None:
     state = after_minutes(run(EQUAL, minutes=10), 60, EQUAL, arm(0), stage=2, weight=100)
 
     assert verdict(state, 100, 59).reason is Reason.MINIMUM_DURATION
     assert (verdict(state, 100, 60).decision, verdict(state, 100, 60).reason) == (Decision.PROMOTE, Reason.NO_CONTROL)
-
-
-def test_decide__records_of_the_target_missing__waits_whatever_the_weight() -> None:
-    state = replace(run(arm(10, units=6, ms=FULL, usd=("0.001",) * 10)), stage_target=Served(400))
-
-    found = verdict(state, 25)
-
-    assert assess(state).status is Status.INCONCLUSIVE
-    assert (found.decision, found.reason) == (Decision.WAIT, Reason.SAMPLE_RATIO)
-    assert "but gets 50 % of the traffic: records are missing" in found.explanation
 
 
 def test_decide__no_traffic_at_all__waits_for_requests() -> None:
@@ -219,56 +236,6 @@ def test_explain__every_state__is_a_sentence_without_surprises() -> None:
         for metric in Metric:
             assert explain(state, metric).endswith(".")
             assert "None" not in explain(state, metric)
-
-
-def served(target: Served, baseline: Served, *, sticky: bool = False, policy: Policy | None = None) -> State:
-    state = start(policy, sticky=sticky)
-    return replace(state, stage=1, stage_target=target, stage_baseline=baseline)
-
-
-def test_decide__most_of_the_minimum_unanswered__rolls_back_at_once() -> None:
-    found = verdict(served(Served(20, 20), Served(2000, 40)), 1, elapsed=5)
-
-    assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.MINIMUM_UNANSWERED)
-    assert found.explanation.startswith(
-        "20 of the target's 20 requests of this stage went unanswered, and 40 of the baseline's 2,000."
-    )
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        served(Served(20, 20), Served(29, 0)),
-        served(Served(20, 20), Served(2000, 1500)),
-        served(Served(20, 20), Served(2000, 40), sticky=True),
-        served(Served(20, 20), Served(2000, 40), policy=Policy(unanswered=Action.HOLD)),
-    ],
-    ids=["nobody to compare with", "both arms", "sticky", "holds"],
-)
-def test_decide__most_of_the_minimum_unanswered_and_no_proof__holds(state: State) -> None:
-    found = verdict(state, 1)
-
-    assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_UNANSWERED)
-    assert found.explanation.startswith("20 of the target's 20 requests of this stage went unanswered")
-
-
-def test_decide__some_of_the_minimum_unanswered__waits_and_says_how_many() -> None:
-    found = verdict(served(Served(22, 4), Served(2000, 40)), 1)
-
-    assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_REQUESTS)
-    assert found.explanation == (
-        "The target answered 18 of 20 requests of this stage; 4 more went unanswered."
-        " Wait for more requests, or promote by hand."
-    )
-
-
-def test_decide__baseline_answered_by_the_cache_alone__holds_a_target_that_leaves_requests_unanswered() -> None:
-    """No block compares anything, so no evidence can grow, and its absence must not promote."""
-    found = verdict(served(Served(60, 30), Served(0, 0)), 1)
-
-    assert (found.decision, found.reason) == (Decision.WAIT, Reason.NO_COMPARISON)
-    assert "Too few requests came at one time to compare the versions." in found.explanation
-    assert verdict(served(Served(60, 1), Served(0, 0)), 1).reason is Reason.NO_FAILURE
 
 
 def test_decide__open_requests_count_after_those_beside_them__holds_before_their_block_closes() -> None:
@@ -297,31 +264,6 @@ def test_decide__target_behind_the_baselines_warm_cache__meets_its_minimum_by_wh
     )
 
 
-@pytest.mark.parametrize("beside", [0, 500])
-def test_decide__no_request_of_the_baseline_is_compared__holds_a_target_that_leaves_some_unanswered(
-    beside: int,
-) -> None:
-    target, baseline = Served(60, 3), Served(beside, 0, beside, 0)
-
-    assert verdict(served(target, baseline), 1).reason is Reason.NO_COMPARISON
-
-
-@pytest.mark.parametrize(("compared", "decision"), [(20, Decision.ROLL_BACK), (19, Decision.WAIT)])
-def test_decide__most_of_the_minimum_unanswered__rolls_back_by_compared_requests_alone(
-    compared: int, decision: Decision
-) -> None:
-    target = Served(100, 90, 100 - compared, 90 - compared)
-
-    found = verdict(served(target, Served(2000, 40)), 1)
-
-    assert (found.decision, found.reason) == (decision, Reason.MINIMUM_UNANSWERED)
-
-
-@pytest.mark.parametrize(("elapsed", "shown"), [(0.97, "0 of 30"), (29.99, "29 of 30")])
-def test_decide__part_of_a_minute__does_not_count_as_a_whole_one(elapsed: float, shown: str) -> None:
-    assert f"{shown} minutes" in verdict(run(EQUAL, minutes=1), 1, elapsed).explanation
-
-
 def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
     one = start(sticky=True)
     loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
@@ -347,23 +289,6 @@ def test_assess__cost_at_its_allowance__passes() -> None:
     state = run(arm(10, ms=FULL, usd=("0.00122",) * 10), minutes=1000)
 
     assert assess(state).metrics[Metric.COST].status is Status.PASSING
-
-
-@pytest.mark.parametrize(
-    ("target", "sticky", "reason"),
-    [
-        (Served(60, 15), True, Reason.USERS_UNDECIDED),
-        (Served(60, 15), False, Reason.NO_COMPARISON),
-        (Served(60, 9), True, Reason.NO_FAILURE),
-        (Served(200, 19), True, Reason.NO_FAILURE),
-    ],
-)
-def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sticky: bool, reason: Reason) -> None:
-    found = verdict(served(target, Served(2000, 40), sticky=sticky), 1)
-
-    assert (found.decision is Decision.WAIT, found.reason) == (reason is not Reason.NO_FAILURE, reason)
-    if found.reason is Reason.USERS_UNDECIDED:
-        assert "That may be the version or a few of its users." in found.explanation
 
 
 def test_decide__both_arms_fail_alike_in_spells__still_finds_a_worse_target() -> None:

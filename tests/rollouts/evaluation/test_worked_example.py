@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from rollouts.allocation import UnitKind, Variant, unit_number, variant_at
 from rollouts.evaluation import ArmCounts, Metric, MinuteCounts, Policy, State, advance, decide, figures, initial_state
 from rollouts.evaluation.policy import FAIL_AT
 from rollouts.evaluation.statistics.evidence import ODDS, odds_factors
 from rollouts.states import Stage
+from tests.worked_examples import example_of, rows
 
-PAGE = Path(settings.BASE_DIR) / "docs" / "rollouts.md"
 WEIGHTS = (10, 50, 100)
 
 
 @pytest.fixture(scope="module")
 def example() -> str:
-    found = re.search("<!-- example: begin -->(.*)<!-- example: end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-def rows(example: str, heading: str) -> list[list[str]]:
-    """Returns the cells of the table with this first heading, headings included."""
-    lines = example[example.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [cells[0], *cells[2:]]
+    return example_of("rollouts.md")
 
 
 def number(example: str, pattern: str) -> float:

@@ -19,6 +19,7 @@ from tests.factories.evaluators import make_evaluator
 from tests.factories.online_evaluations import MINUTE
 from tests.rollouts.conftest import PATH, Api
 from tests.rollouts.quality.tasks import Scores, matched, sampled
+from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
 STAGES = [
@@ -26,6 +27,20 @@ STAGES = [
     {"weight": 50, "min_duration_minutes": 0, "min_requests": 1},
     {"weight": 100, "min_duration_minutes": 0, "min_requests": 0},
 ]
+HALF = STAGES[1:]
+GOOD, BAD = [1.0] * 10, [0.0] * 10
+
+
+def entry(evaluation: OnlineEvaluation, **fields: Any) -> dict[str, Any]:
+    """Returns what a rollout asks of an evaluator."""
+    return {"evaluator_id": str(evaluation.evaluator_id), **fields}
+
+
+def figures_of(rollout: Rollout) -> dict[str, Any]:
+    """Returns the figures of the latest verdict, which its minutes reach again to the last digit."""
+    figures: dict[str, Any] = RolloutEvaluation.objects.get(rollout=rollout).verdict
+    assert replayed_figures(rollout, figures) == figures
+    return figures
 
 
 @dataclass
@@ -51,6 +66,10 @@ class Judged:
         """Adds so many answered requests to a minute, of which the arms have their shares."""
         own = count * rollout.stages.get(number=stage).weight // 100
         self.log.add(rollout, ago, stage=stage, target=(own, 0), baseline=(count - own, 0))
+
+    def passing_metrics(self, rollout: Rollout) -> None:
+        for ago in range(60, 20, -1):
+            self.requests(rollout, ago, count=400)
 
     def sampled_until(self, ago: int) -> None:
         OnlineEvaluation.objects.update(sampled_until=this_minute() - timedelta(minutes=ago))
@@ -81,6 +100,11 @@ class Judged:
             for ago in minutes
             for one in sampled(rollout, evaluation, ago, target=target, baseline=baseline, **values)
         ]
+
+    def worse(self, rollout: Rollout, evaluation: OnlineEvaluation) -> None:
+        """Adds requests whose answers are bad in the target and good in the baseline."""
+        self.requests(rollout, 40)
+        self.scores(rollout, evaluation, range(40, 36, -1), BAD, GOOD)
 
 
 @pytest.fixture

@@ -10,19 +10,16 @@ import pytest
 from analytics.evaluators.services import NewVersion, add_version, change_evaluator
 from analytics.models import OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
-from analytics.online_evaluations.services import change_online_evaluation, delete_online_evaluation
 from core.models import AuditEntry
+from gateway.evaluations.services import change_online_evaluation, delete_online_evaluation
 from rollouts.comparison.quality import NOT_SAMPLED
-from rollouts.models import Rollout, RolloutEvaluation
+from rollouts.models import Rollout
 from tests.factories.evaluators import make_evaluator
 from tests.rollouts.conftest import Api
-from tests.rollouts.quality.conftest import Judged
+from tests.rollouts.quality.conftest import BAD, GOOD, Judged, entry, figures_of
 from tests.rollouts.quality.tasks import matched
-from tests.rollouts.replay import replayed_figures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("totals")]
-
-GOOD, BAD = [1.0] * 10, [0.0] * 10
 
 
 def problems(api: Api, *entries: Any) -> dict[str, Any]:
@@ -39,7 +36,7 @@ def test_create__without_quality__none(api: Api) -> None:
 
 
 def test_create__with_an_evaluator__as_asked_for_and_then_as_at_the_start(api: Api, rule: OnlineEvaluation) -> None:
-    asked = {"evaluator_id": str(rule.evaluator_id), "required": True, "margin": 0.05}
+    asked = entry(rule, required=True, margin=0.05)
     body = api.created(quality=[asked])
     before = {
         **asked,
@@ -65,12 +62,12 @@ def test_create__with_an_evaluator__as_asked_for_and_then_as_at_the_start(api: A
     assert api.move(body["id"], "start").json()["quality"] == [begun]
     listed = api.client.get("/api/llm/prompts/rollouts").json()["results"]
     assert [one["quality"] for one in listed] == [[begun]]
-    entry = AuditEntry.objects.get(operation="createRollout", object_kind="rollout")
-    assert str(rule.evaluator_id) in str(entry.changes)
+    audited = AuditEntry.objects.get(operation="createRollout", object_kind="rollout")
+    assert str(rule.evaluator_id) in str(audited.changes)
 
 
 def test_create__bad_values__each_named_with_its_place(api: Api, rule: OnlineEvaluation) -> None:
-    good = {"evaluator_id": str(rule.evaluator_id)}
+    good = entry(rule)
     found = problems(
         api,
         good,
@@ -101,7 +98,7 @@ def test_create__without_a_matched_sample__says_which_call_mends_it(api: Api) ->
 
 
 def test_start__sample_gone__refused_and_named(api: Api, rule: OnlineEvaluation) -> None:
-    rollout_id = api.created(quality=[{"evaluator_id": str(rule.evaluator_id)}])["id"]
+    rollout_id = api.created(quality=[entry(rule)])["id"]
     delete_online_evaluation(project_id=api.project.pk, evaluation_id=rule.pk, actor="test")
     response = api.move(rollout_id, "start")
     assert (response.status_code, list(response.json()["error"]["details"])) == (400, ["quality.0.evaluator_id"])
@@ -109,7 +106,7 @@ def test_start__sample_gone__refused_and_named(api: Api, rule: OnlineEvaluation)
 
 
 def test_metrics__before_any_verdict__nothing_known(judged: Judged, rule: OnlineEvaluation) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id), "required": True})
+    rollout = judged.rollout(entry(rule, required=True))
     found = judged.metrics(rollout)["quality"]
     assert (found["status"], found["required"], found["through"]) == ("inconclusive", ["says seven@1"], {})
     [one] = found["evaluators"]
@@ -122,14 +119,14 @@ def test_metrics__without_evaluators__null(judged: Judged) -> None:
 
 
 def test_metrics__pending__null(judged: Judged, rule: OnlineEvaluation) -> None:
-    body = judged.api.created(quality=[{"evaluator_id": str(rule.evaluator_id)}])
+    body = judged.api.created(quality=[entry(rule)])
     assert judged.metrics(Rollout.objects.get(pk=body["id"]))["quality"] is None
 
 
 def test_metrics__tasks__counted_by_arm_and_reason_beside_what_was_judged(
     judged: Judged, rule: OnlineEvaluation
 ) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
+    rollout = judged.rollout(entry(rule))
     judged.requests(rollout, 30)
     judged.scores(rollout, rule, range(30, 28, -1), [1.0, 1.0, None], [0.5, 1.0, 1.0])
     judged.scores(rollout, rule, range(3, 2, -1), [None], [], state=TaskState.DUE, reason="", ended_at=None)
@@ -165,9 +162,8 @@ def test_metrics__tasks__counted_by_arm_and_reason_beside_what_was_judged(
 
 
 def test_metrics__failing__the_evaluator_decides(judged: Judged, rule: OnlineEvaluation) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
-    judged.requests(rollout, 40)
-    judged.scores(rollout, rule, range(40, 36, -1), BAD, GOOD)
+    rollout = judged.rollout(entry(rule))
+    judged.worse(rollout, rule)
     judged.look(rollout)
     body = judged.metrics(rollout)
     [one] = body["quality"]["evaluators"]
@@ -182,7 +178,7 @@ def test_metrics__failing__the_evaluator_decides(judged: Judged, rule: OnlineEva
 def test_evaluator__changed_in_the_middle__what_it_showed_stays_and_no_more_comes(
     judged: Judged, rule: OnlineEvaluation, change: str
 ) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id), "required": True})
+    rollout = judged.rollout(entry(rule, required=True))
     judged.requests(rollout, 40)
     judged.scores(rollout, rule, range(40, 36, -1), GOOD, GOOD)
     judged.sampled_until(25)
@@ -209,14 +205,13 @@ def test_evaluator__changed_in_the_middle__what_it_showed_stays_and_no_more_come
     assert (after["is_sampled"], after["explanation"]) == (False, before["explanation"] + NOT_SAMPLED)
     unchanged = ("title", "version", "pairs", "evidence", "safety", "status", "target", "baseline", "interval")
     assert {name: after[name] for name in unchanged} == {name: before[name] for name in unchanged}
-    figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
-    assert replayed_figures(rollout, figures) == figures
+    figures_of(rollout)
 
 
 def test_evaluator__whose_rubric_was_edited__goes_on_with_a_sample_of_the_old_version(
     judged: Judged, rule: OnlineEvaluation
 ) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
+    rollout = judged.rollout(entry(rule))
     judged.requests(rollout, 40)
     edited = NewVersion({"value": "eight"})
     add_version(project_id=judged.api.project.pk, evaluator_id=rule.evaluator_id, new=edited, actor="test")
@@ -229,7 +224,7 @@ def test_evaluator__whose_rubric_was_edited__goes_on_with_a_sample_of_the_old_ve
 def test_evaluator__removed_with_its_tasks__the_verdict_stays_and_replays(
     judged: Judged, rule: OnlineEvaluation
 ) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
+    rollout = judged.rollout(entry(rule))
     judged.requests(rollout, 40)
     judged.scores(rollout, rule, range(40, 36, -1), GOOD, GOOD)
     judged.look(rollout, ago=20)
@@ -239,14 +234,13 @@ def test_evaluator__removed_with_its_tasks__the_verdict_stays_and_replays(
     after = judged.metrics(rollout)["quality"]["evaluators"][0]
     assert (after["pairs"], after["safety"], after["is_sampled"]) == (40, before["safety"], False)
     assert (after["tasks"]["target"]["due"], after["tasks"]["target"]["judged"]) == (0, 40)
-    figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
-    assert replayed_figures(rollout, figures) == figures
+    figures_of(rollout)
 
 
 def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start_and_a_namesake_does_not(
     judged: Judged, rule: OnlineEvaluation
 ) -> None:
-    rollout = judged.rollout({"evaluator_id": str(rule.evaluator_id)})
+    rollout = judged.rollout(entry(rule))
     judged.requests(rollout, 40)
     judged.scores(rollout, rule, range(40, 39, -1), BAD, GOOD)
     judged.sampled_until(25)
@@ -258,6 +252,5 @@ def test_evaluator__renamed_in_the_middle__judges_on_by_the_name_of_the_start_an
     judged.scores(rollout, rule, range(15, 10, -1), BAD, GOOD)
     judged.sampled_until(0)
     judged.look(rollout)
-    figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
-    [one] = figures["quality"]["evaluators"]
+    [one] = figures_of(rollout)["quality"]["evaluators"]
     assert (rollout.status, one["title"], one["pairs"]) == ("rolled_back", "says seven@1", 60)

@@ -14,18 +14,15 @@ from analytics.evaluators.calibration.states import Missing, Standing, State
 from analytics.models import EvaluationTask, OnlineEvaluation
 from rollouts.evaluation import from_json
 from rollouts.evaluation.quality import QualityState
-from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality
+from rollouts.models import Rollout, RolloutQuality
 from rollouts.quality import start
 from rollouts.verdicts.quality import reading
 from tests.factories.evaluators import make_evaluator
-from tests.rollouts.quality.conftest import STAGES, Judged
+from tests.rollouts.quality.conftest import BAD, GOOD, HALF, Judged, entry, figures_of
 from tests.rollouts.quality.tasks import matched
-from tests.rollouts.replay import replayed_figures
 
 pytestmark = pytest.mark.django_db
 
-GOOD, BAD = [1.0] * 10, [0.0] * 10
-HALF = STAGES[1:]
 CRITERION = {
     "name": "polite",
     "meaning": "It is polite.",
@@ -51,29 +48,13 @@ def stands(judged: Judged, state: State, scale: float | None = None, *missing: M
     judged.monkeypatch.setattr(reading, "calibrate", found)
 
 
-def entry(evaluation: OnlineEvaluation, **fields: Any) -> dict[str, Any]:
-    return {"evaluator_id": str(evaluation.evaluator_id), **fields}
-
-
-def figures_of(rollout: Rollout) -> dict[str, Any]:
-    figures: dict[str, Any] = RolloutEvaluation.objects.get(rollout=rollout).verdict
-    assert replayed_figures(rollout, figures) == figures
-    return figures
-
-
-def passing_metrics(judged: Judged, rollout: Rollout) -> None:
-    for ago in range(60, 20, -1):
-        judged.requests(rollout, ago, count=400)
-
-
 def test_uncalibrated_judge__worse_answers__holds_although_a_rollback_is_asked_for(
     judged: Judged, judge: OnlineEvaluation
 ) -> None:
     rollout = judged.rollout(entry(judge, action="roll_back"))
     [shown] = judged.api.get(str(rollout.pk))["quality"]
     assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("hold", "uncalibrated", None)
-    judged.requests(rollout, 40)
-    judged.scores(rollout, judge, range(40, 36, -1), BAD, GOOD)
+    judged.worse(rollout, judge)
     judged.look(rollout)
     figures = figures_of(rollout)
     assert (rollout.status, figures["decision"], figures["reason"]) == ("running", "wait", "quality_failing")
@@ -81,7 +62,7 @@ def test_uncalibrated_judge__worse_answers__holds_although_a_rollback_is_asked_f
 
 def test_uncalibrated_judge__equal_answers__never_passes(judged: Judged, judge: OnlineEvaluation) -> None:
     rollout = judged.rollout(entry(judge, required=True), stages=HALF)
-    passing_metrics(judged, rollout)
+    judged.passing_metrics(rollout)
     judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
     judged.look(rollout)
     figures = figures_of(rollout)
@@ -101,7 +82,7 @@ def test_calibrated_judge__equal_answers__passes_with_the_margin_that_it_shows(
     rollout = judged.rollout(entry(judge, required=True), stages=HALF)
     [shown] = judged.api.get(str(rollout.pk))["quality"]
     assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("roll_back", "calibrated", 0.6)
-    passing_metrics(judged, rollout)
+    judged.passing_metrics(rollout)
     judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
     judged.look(rollout)
     assert (rollout.current_stage, figures_of(rollout)["reason"]) == (2, "passing")
@@ -110,8 +91,7 @@ def test_calibrated_judge__equal_answers__passes_with_the_margin_that_it_shows(
 def test_calibrated_judge__worse_answers__rolled_back(judged: Judged, judge: OnlineEvaluation) -> None:
     stands(judged, State.CALIBRATED, 0.6)
     rollout = judged.rollout(entry(judge))
-    judged.requests(rollout, 40)
-    judged.scores(rollout, judge, range(40, 36, -1), BAD, GOOD)
+    judged.worse(rollout, judge)
     judged.look(rollout)
     assert (rollout.status, figures_of(rollout)["reason"]) == ("rolled_back", "quality_failing")
 
@@ -126,7 +106,7 @@ def test_judge__that_is_another_one_in_the_middle__decides_nothing_any_more(
     stands(judged, State.CALIBRATED, 0.6)
     rollout = judged.rollout(entry(judge, required=True), stages=HALF)
     judged.sampled_until(121)
-    passing_metrics(judged, rollout)
+    judged.passing_metrics(rollout)
     judged.scores(rollout, judge, range(60, 58, -1), GOOD, GOOD)
     judged.sampled_until(50)
     judged.look(rollout, ago=20)
@@ -146,7 +126,7 @@ def test_judge__that_is_another_one_in_the_middle__decides_nothing_any_more(
 def test_stale_labels_in_the_middle__the_judge_is_what_it_was(judged: Judged, judge: OnlineEvaluation) -> None:
     stands(judged, State.CALIBRATED, 0.6)
     rollout = judged.rollout(entry(judge, required=True), stages=HALF)
-    passing_metrics(judged, rollout)
+    judged.passing_metrics(rollout)
     stands(judged, State.STALE, None, Missing.RECENT_LABELS)
     judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
     judged.look(rollout)

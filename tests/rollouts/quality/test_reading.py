@@ -24,7 +24,6 @@ from rollouts.states import Stage
 from rollouts.verdicts import evaluate
 from rollouts.verdicts.evaluate import evaluate_rollout
 from rollouts.verdicts.quality import reading
-from tests.factories.core import make_project
 from tests.factories.evaluators import make_evaluator
 from tests.factories.online_evaluations import MINUTE
 from tests.factories.prompts import make_config
@@ -36,11 +35,6 @@ from tests.rollouts.request_log import RequestLog, this_minute
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock", "log")]
 
 STAGES = (Stage(50, 600, 0), Stage(100, 0, 0))
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture

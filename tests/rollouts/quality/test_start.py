@@ -9,8 +9,8 @@ import pytest
 
 from analytics.evaluators.services import NewVersion, add_version, change_evaluator
 from analytics.models import Evaluator
-from analytics.online_evaluations.services import change_online_evaluation
 from core.models import Project
+from gateway.evaluations.services import change_online_evaluation
 from prompts.models import PromptConfig
 from rollouts.errors import InvalidRolloutError
 from rollouts.evaluation import Action
@@ -22,13 +22,9 @@ from tests.factories.evaluators import make_evaluator
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.quality.tasks import matched
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
 
 
 @pytest.fixture
@@ -121,16 +117,7 @@ def test_entries__unknown_or_contradictory__named(project: Project, config: Prom
     assert list(refused(config, QualityEntry(make_evaluator(make_project()).pk))) == ["quality.0.evaluator_id"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"matched": False},
-        {"state": "paused"},
-        {"filter": {"variant": "target"}},
-        {"filter": {"not_prompt_version": "1"}},
-        {"filter": {"prompt_config_id": "00000000-0000-4000-8000-000000000000"}},
-    ],
-)
+@tabled
 def test_sample__that_gives_the_rollout_no_pairs__refused_with_the_call_that_mends_it(
     project: Project, config: PromptConfig, evaluator: Evaluator, changes: dict[str, Any]
 ) -> None:

@@ -16,7 +16,7 @@ from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation
 from core.roles import Role
 from gateway.tables.figure_alert import AlertEvent
 from rollouts.models import Rollout
-from rollouts.tasks import watch_targets
+from rollouts.watch.look import watch_rollouts
 from tests.factories.analytics import store_as_of_then
 from tests.factories.core import make_staff
 from tests.factories.evaluators import make_evaluator
@@ -85,8 +85,8 @@ def test_watch__scores_fall__warns_once_and_moves_nothing(target: Rollout, clien
     score_since(evaluation, target, good=12)
     before = standing(target)
 
-    watch_targets()
-    watch_targets()
+    watch_rollouts()
+    watch_rollouts()
 
     found = shown(target)
     [(title, score)] = found["scores"].items()
@@ -110,7 +110,7 @@ def test_watch__scores_as_before__no_warning(target: Rollout) -> None:
     evaluation = evaluation_of(target)
     scored_week(evaluation, target)
     score_since(evaluation, target, good=24)
-    watch_targets()
+    watch_rollouts()
     found = shown(target)
     assert found["state"] == "watching"
     assert found["scores"]["Accurate@1"]["value"] == pytest.approx(0.8)
@@ -119,14 +119,14 @@ def test_watch__scores_as_before__no_warning(target: Rollout) -> None:
 def test_watch__scores_that_come_late__are_counted_by_the_next_look(target: Rollout) -> None:
     evaluation = evaluation_of(target)
     scored_week(evaluation, target)
-    watch_targets()
+    watch_rollouts()
     assert shown(target)["scores"] == {}
 
     score_since(evaluation, target, good=12)
     watch = watch_of(target)
     watch.through, watch.hours = watch.through - HOUR, watch.hours[:-1]
     watch.save()
-    watch_targets()
+    watch_rollouts()
     assert shown(target)["scores"]["Accurate@1"]["value"] == pytest.approx(0.4)
 
 
@@ -141,7 +141,7 @@ def test_watch__scores_of_another_kind__are_not_compared(target: Rollout, fields
     evaluation = evaluation_of(target)
     scored_week(evaluation, target)
     score_since(evaluation, target, good=0, **fields)
-    watch_targets()
+    watch_rollouts()
     assert shown(target)["scores"] == {}
 
 
@@ -155,7 +155,7 @@ def test_watch__an_edited_rubric__is_not_compared(target: Rollout) -> None:
         actor="user:ann",
     )
     score_since(evaluation, target, good=0, version=evaluation.evaluator.versions.get(number=2))
-    watch_targets()
+    watch_rollouts()
     assert shown(target)["scores"] == {}
 
 
@@ -166,5 +166,5 @@ def test_watch__two_evaluations_of_one_evaluator__each_answer_counts_once(target
     scored_week(matched, target)
     score_since(most, target, good=24)
     score_since(fewer, target, good=0)
-    watch_targets()
+    watch_rollouts()
     assert shown(target)["scores"]["Accurate@1"]["value"] == pytest.approx(0.8)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
 from analytics.errors import AnalyticsUnavailableError
@@ -21,8 +20,9 @@ from prompts.services import activate_version
 from rollouts.models import Rollout, RolloutTransition, RolloutWatch
 from rollouts.services import complete_rollout, promote_rollout, roll_back_rollout
 from rollouts.states import Stage
-from rollouts.tasks import watch_targets
+from rollouts.tasks import evaluate_rollouts
 from rollouts.watch import look
+from rollouts.watch.look import watch_rollouts
 from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.core import client_of, make_staff
 from tests.factories.rollouts import make_rollout
@@ -110,8 +110,8 @@ def test_watch__target_fails_more_often__warns_once_and_moves_nothing(
 ) -> None:
     before = standing(failing)
 
-    watch_targets()
-    watch_targets()
+    watch_rollouts()
+    watch_rollouts()
 
     found = shown(failing)
     assert found["state"] == "warned"
@@ -132,8 +132,8 @@ def test_watch__warns__sends_one_message_by_the_addresses_of_the_project(failing
     AlertChannel.objects.create(project=failing.project, name="Team", kind="slack", receives_project_alerts=True)
     AlertChannel.objects.create(project=failing.project, name="Of an alert", kind="slack")
 
-    watch_targets()
-    watch_targets()
+    watch_rollouts()
+    watch_rollouts()
 
     event = AlertEvent.objects.get(rollout=failing)
     assert event.content["type"] == "rollout.watch"
@@ -151,7 +151,7 @@ def test_watch__warns__sends_one_message_by_the_addresses_of_the_project(failing
 
 
 def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, client: Client) -> None:
-    watch_targets()
+    watch_rollouts()
 
     now = datetime.now(UTC)
     listed = find_problems(failing.project_id, TimeRange(now - HOUR, now))["problems"]
@@ -168,7 +168,7 @@ def test_watch__warned__listed_on_home_and_shown_on_the_page(failing: Rollout, c
 
 def test_watch__policy_ignores_the_metric__figures_without_a_warning(failing: Rollout) -> None:
     Rollout.objects.filter(pk=failing.pk).update(policy={"unanswered": "ignore", "error_rate": "ignore"})
-    watch_targets()
+    watch_rollouts()
     found = shown(failing)
     assert (found["state"], found["metrics"]["unanswered"]["warned_at"]) == ("watching", None)
     assert found["metrics"]["unanswered"]["value"] == pytest.approx(0.5)
@@ -189,7 +189,7 @@ def test_watch__completed__goes_on_for_a_week_with_requests_outside_of_a_rollout
     )
     complete_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
 
-    watch_targets()
+    watch_rollouts()
 
     found = shown(rollout)
     assert (found["state"], found["request_count"], found["ended_at"]) == ("watching", 180, None)
@@ -199,7 +199,7 @@ def test_watch__completed__goes_on_for_a_week_with_requests_outside_of_a_rollout
     assert datetime.fromisoformat(found["until"]) == rollout.ended_at + timedelta(days=7)
 
     Rollout.objects.filter(pk=rollout.pk).update(ended_at=this_hour() - timedelta(days=7))
-    watch_targets()
+    watch_rollouts()
     assert watch_of(rollout).ended_at is not None
 
 
@@ -207,18 +207,18 @@ def test_watch__completed_before_its_last_stage__begins_at_the_end(spool: Path) 
     rollout = make_rollout(started=True, stages=STAGES)
     store_as_of_then(spool, *a_week(rollout))
     complete_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
-    watch_targets()
+    watch_rollouts()
     rollout.refresh_from_db()
     assert watch_of(rollout).since == rollout.ended_at
     assert "Nothing is known yet" in shown(rollout)["explanation"]
 
 
 def test_watch__another_version_is_active_or_rolled_back__ends(failing: Rollout) -> None:
-    watch_targets()
+    watch_rollouts()
     complete_rollout(project_id=failing.project_id, rollout_id=failing.pk, actor="key:1")
     first = failing.config.versions.get(number=1)
     activate_version(project_id=failing.project_id, config_id=failing.config_id, version_id=first.pk, actor="key:1")
-    watch_targets()
+    watch_rollouts()
     assert watch_of(failing).ended_at is not None
     now = datetime.now(UTC)
 
@@ -229,16 +229,16 @@ def test_watch__another_version_is_active_or_rolled_back__ends(failing: Rollout)
 def test_watch__rolled_back_at_100_percent__ends(spool: Path) -> None:
     rollout = alone()
     store_as_of_then(spool, *a_week(rollout))
-    watch_targets()
+    watch_rollouts()
     roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
-    watch_targets()
+    watch_rollouts()
     assert watch_of(rollout).ended_at is not None
 
 
 def test_watch__little_of_the_baseline__silent_and_says_why(spool: Path) -> None:
     rollout = alone()
     store_as_of_then(spool, *served(rollout, 1, 6, 20), *served(rollout, 2, 4, 200, failed=200))
-    watch_targets()
+    watch_rollouts()
     found = shown(rollout)
     assert (found["state"], found["metrics"], found["through"]) == ("silent", {}, None)
     assert "version 1 had 20 requests within 1 hours" in found["explanation"]
@@ -246,13 +246,13 @@ def test_watch__little_of_the_baseline__silent_and_says_why(spool: Path) -> None
 
 def test_watch__no_rollout_at_100_percent__none(spool: Path) -> None:
     rollout = make_rollout(started=True, stages=STAGES)
-    watch_targets()
+    watch_rollouts()
     assert shown(rollout) is None
 
 
 def test_watch__hour_not_closed__not_read(failing: Rollout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(look, "closed_until", lambda _: this_hour() - timedelta(minutes=1))
-    watch_targets()
+    watch_rollouts()
     assert watch_of(failing).through == this_hour() - HOUR
     assert shown(failing)["request_count"] == 240
 
@@ -266,13 +266,13 @@ def test_watch__store_away__logged_and_looked_at_later(
             raise AnalyticsUnavailableError("away")
 
         patched.setattr(look, "read_before", away)
-        watch_targets()
+        watch_rollouts()
     assert "rollout.watch_failed" in caplog.text
     assert not RolloutWatch.objects.filter(rollout=failing).exists()
-    watch_targets()
+    watch_rollouts()
     assert shown(failing)["state"] == "warned"
 
 
-def test_beat__watches_every_few_minutes() -> None:
-    entry = settings.CELERY_BEAT_SCHEDULE["watch-rollouts"]
-    assert (entry["task"], entry["schedule"]) == (watch_targets.name, 300.0)
+def test_task__watches_after_evaluating(failing: Rollout) -> None:
+    evaluate_rollouts()
+    assert shown(failing)["state"] == "warned"

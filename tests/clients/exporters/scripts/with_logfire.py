@@ -1,5 +1,3 @@
-"""Logfire, which exports to whatever the variables of OpenTelemetry name."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""OpenInference's instrumentation of OpenAI's SDK, and OpenTelemetry's exporter in protobuf."""
-
 from __future__ import annotations
 
 import os

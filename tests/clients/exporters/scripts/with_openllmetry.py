@@ -1,5 +1,3 @@
-"""OpenLLMetry by its SDK, which brings its own exporter."""
-
 from __future__ import annotations
 
 import os

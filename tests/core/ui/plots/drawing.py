@@ -1,5 +1,3 @@
-"""Reads rendered plots: HTML is parsed, shapes are found by their tags."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,8 +7,6 @@ VOID = {"br", "img", "input"}
 
 
 class Drawing(HTMLParser):
-    """The elements of a rendered plot in order, each as its tag, its attributes, and the text within."""
-
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str]]] = []
@@ -38,7 +34,6 @@ class Drawing(HTMLParser):
         return [text for name, text in self.texts if name == tag]
 
     def points(self) -> Iterator[tuple[float, float]]:
-        """Yields the points of all lines, in the coordinates of the lines."""
         for shape in self.all("polyline") + self.all("polygon"):
             for pair in shape["points"].split():
                 x, y = pair.split(",")

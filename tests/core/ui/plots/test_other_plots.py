@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.ui.plots import BarItem, BarList, Interval, Span, Sparkline, Strip, Unit, Waterfall, render
 from core.ui.plots.shapes import Kind, State
 from tests.core.ui.plots.drawing import Drawing, percent
+from tests.tables.cases import tabled
 
 NOW = datetime(2026, 11, 22, 12, 30, tzinfo=UTC)
 EVIL = '"><img src=x onerror=alert(1)>'
@@ -100,19 +101,7 @@ def test_sparkline__values__label_names_latest_and_highest() -> None:
     assert Drawing(render(Sparkline("Requests", [None]))).all("svg")[0]["aria-label"] == "Requests: no values"
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "limit", "kind"),
-    [
-        (1, 5, None, "neutral"),
-        (1, 5, 9, "good"),
-        (1, 5, 3, "neutral"),
-        (3, 5, 3, "bad"),
-        (-5, -1, 3, "good"),
-        (-5, -3, -3, "bad"),
-        (-5, -1, -3, "neutral"),
-        (-1, 5, -3, "good"),
-    ],
-)
+@tabled
 def test_interval__against_its_limit__colour_and_words(low: float, high: float, limit: float | None, kind: str) -> None:
     drawing = Drawing(render(Interval("Difference", low, (low + high) / 2, high, lambda value: f"{value:g} ms", limit)))
     [image] = drawing.all("svg")

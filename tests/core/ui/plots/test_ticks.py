@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.ui.plots.labels import tick_label, time_label
 from core.ui.plots.shapes import Unit
 from core.ui.plots.ticks import time_ticks, value_ticks
+from tests.tables.cases import tabled
 
 _NAMES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")
 ZONES = [ZoneInfo(name) for name in _NAMES]
@@ -35,20 +36,7 @@ def test_value_ticks__any_range__ascend_around_it_and_read_differently(
     assert ticks[-1] >= high - step * 1e-6
 
 
-@pytest.mark.parametrize(
-    ("high", "unit", "expected"),
-    [
-        (395, Unit.COUNT, ["0", "100", "200", "300", "400"]),
-        (12_500, Unit.COUNT, ["0", "5,000", "10 k", "15 k"]),
-        (0.135, Unit.SHARE, ["0", "5 %", "10 %", "15 %"]),
-        (239, Unit.MONEY, ["0", "$100", "$200", "$300"]),
-        (0.00042, Unit.MONEY, ["0", "$0.0002", "$0.0004", "$0.0006"]),
-        (1.57, Unit.MONEY, ["0", "$0.50", "$1.00", "$1.50", "$2.00"]),
-        (840, Unit.MILLISECONDS, ["0", "500 ms", "1 s"]),
-        (20_082, Unit.MILLISECONDS, ["0", "10 s", "20 s", "30 s"]),
-        (400_000, Unit.MILLISECONDS, ["0", "2 min", "4 min", "6 min", "8 min"]),
-    ],
-)
+@tabled
 def test_value_ticks__each_unit__have_round_labels(high: float, unit: Unit, expected: list[str]) -> None:
     ticks = value_ticks(0.0, high, unit)
     assert [tick_label(unit, tick, ticks[1] - ticks[0]) for tick in ticks] == expected
@@ -68,15 +56,7 @@ def test_time_ticks__any_range_and_zone__ascend_within_it(after: timedelta, leng
     assert all(start <= moment <= start + length for moment in moments)
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"),
-    [
-        (timedelta(hours=1), ["12:00", "12:10", "12:20", "12:30", "12:40", "12:50", "13:00"]),
-        (timedelta(hours=24), ["12:00", "15:00", "18:00", "21:00", "23 Nov", "03:00", "06:00", "09:00", "12:00"]),
-        (timedelta(days=5), ["23 Nov", "24 Nov", "25 Nov", "26 Nov", "27 Nov"]),
-        (timedelta(days=130), ["Dec", "2027", "Feb", "Mar", "Apr"]),
-    ],
-)
+@tabled
 def test_time_ticks__usual_ranges__are_round_times(length: timedelta, expected: list[str]) -> None:
     labels = [label for _, label in time_ticks(NOON, NOON + length, ZoneInfo("UTC"))]
     assert labels == expected

@@ -60,7 +60,7 @@ _SIGNED: dict[str, set[str]] = {}
 
 
 def sign(signature: str, thinking: str) -> None:
-    """Remembers what an answer has signed, so that a request that brings it back altered is refused."""
+    """Remembers what an answer signed, so that an altered copy is refused."""
     _SIGNED.setdefault(signature, set()).add(thinking)
 
 
@@ -103,7 +103,7 @@ def _thinking(request: Request) -> Mapping[str, Any]:
 
 
 def _path(body: Any, place: Place) -> str:
-    """Returns the place as Anthropic writes it, with the type of each object: `messages.0.content.1.tool_use.input`."""
+    """Writes the place as Anthropic does, with each object's type: `messages.0.content.1.tool_use.input`."""
     written: list[str] = []
     for step in place[:-1]:
         written.append(str(step))
@@ -176,7 +176,7 @@ def _server_tool_name(request: Request) -> Found:
 
 
 def _name_of_server_tool(kind: str) -> str:
-    """Returns the only name that a tool of this type has: its type without the date."""
+    """Returns the tool's only valid name: its type without the date."""
     found = re.fullmatch(r"(web_search|web_fetch|code_execution|memory|bash)_\d{8}", kind)
     return found[1] if found else ""
 
@@ -319,7 +319,7 @@ def _thought_blocks(request: Request) -> Iterator[tuple[int, int, Mapping[str, A
 
 
 def _foreign_thinking(request: Request) -> Found:
-    """Finds signatures that are none of Anthropic's, which are base64."""
+    """Anthropic's signatures are base64."""
     for index, position, block in _thought_blocks(request):
         try:
             is_signed = bool(base64.b64decode(str(block.get("signature") or ""), validate=True))
@@ -349,7 +349,7 @@ def _loop_without_thinking(request: Request) -> Found:
 
 
 def _beginning_of_the_loop(turns: list[tuple[int, Mapping[str, Any]]]) -> tuple[int, Mapping[str, Any]] | None:
-    """Returns the answer with which the last loop of calls and results began; None where the user has spoken."""
+    """Returns the answer that began the last loop of calls and results; None where the user has spoken."""
     begun = None
     for index, message in reversed(turns):
         if message.get("role") == "assistant":
@@ -456,7 +456,7 @@ def _blank_end(request: Request) -> Found:
 
 
 def _prefill(request: Request) -> Found:
-    """Finds the beginning of an answer. A turn that paused at one of the API's own tools is none, and goes on."""
+    """A turn paused at one of the API's own tools is not a prefill: it goes on."""
     turns = messages(request)
     if version(request.model)[1] < (4, 6) or not turns or turns[-1][1].get("role") != "assistant":
         return None
@@ -492,7 +492,6 @@ def _marked(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _markers(request: Request) -> list[Mapping[str, Any]]:
-    """Returns the marked blocks in the order in which the API reads them."""
     body = request.body
     own = [body] if isinstance(body.get("cache_control"), Mapping) else []
     return [*_marked(body.get("tools")), *_marked(body.get("system")), *_marked(body.get("messages")), *own]

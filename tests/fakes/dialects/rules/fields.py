@@ -16,16 +16,15 @@ _TRANSPARENT = (Annotated, Required, NotRequired)
 
 
 def unknown_fields(value: Any, kind: Any) -> Iterator[Place]:
-    """Yields the place of each field in `value` that the type does not have, at every depth. `kind` is a TypedDict, a
-    pydantic model, or a container or union of them; values of other types are
-    free."""
+    """Yields the place of each unknown field, at every depth. `kind` is a TypedDict, a pydantic model, or a container
+    or union of them; values of other types are free."""
     for place, held, shapes in _objects(value, kind):
         known = {name for shape in shapes for name in _fields(shape)}
         yield from ((*place, name) for name in held if name not in known)
 
 
 def missing_fields(value: Any, kind: Any) -> Iterator[Place]:
-    """Yields the place of each field that a TypedDict requires and `value` lacks, where only one type fits."""
+    """Yields the fields that a TypedDict requires and `value` lacks, where only one type fits."""
     for place, held, shapes in _objects(value, kind):
         written = [shape for shape in shapes if is_typeddict(shape)]  # The others are the types of answers.
         if len(written) == 1:
@@ -39,7 +38,6 @@ def tags(kind: Any) -> tuple[str, ...]:
 
 
 def _objects(value: Any, kind: Any) -> Iterator[tuple[Place, Mapping[str, Any], list[Any]]]:
-    """Yields the objects in `value` with their places and the types that they may be of."""
     shapes = list(_shapes(kind))
     if isinstance(value, list | tuple):
         inner: Any = Union[tuple(_items(shapes))]  # noqa: UP007  # built of a tuple
@@ -71,7 +69,6 @@ def _objects_in(value: Mapping[str, Any], shapes: list[Any]) -> Iterator[tuple[P
 
 
 def _shapes(kind: Any) -> Iterator[Any]:
-    """Yields the members of a union, and any other type as it is."""
     origin = get_origin(kind)
     if origin in _TRANSPARENT:
         yield from _shapes(get_args(kind)[0])
@@ -98,7 +95,7 @@ def _is_object(shape: Any) -> bool:
 
 
 def _holds_any_object(shape: Any) -> bool:
-    """Returns True for types that an object is a value of, such as a dictionary of the client's own fields."""
+    """Returns True for types that hold any object, such as a dictionary of the client's own fields."""
     return shape in (Any, object) or _is_object(shape) or get_origin(shape) in (dict, Mapping) or shape is dict
 
 
@@ -111,7 +108,7 @@ def _fields(shape: Any) -> Mapping[str, Any]:
 
 @cache
 def _required(shape: Any) -> tuple[str, ...]:
-    """Returns the fields that the TypedDict requires. Its own list of them does not read annotations that are texts."""
+    """The TypedDict's own list does not read annotations that are texts."""
     markers = {name: get_origin(kind) for name, kind in _fields(shape).items()}
     marked = (name for name, marker in markers.items() if marker is Required)
     return (
@@ -122,7 +119,6 @@ def _required(shape: Any) -> tuple[str, ...]:
 
 
 def _fits(value: Mapping[str, Any], shape: Any) -> bool:
-    """Returns False when the value's `type` or `role` is not that of the shape."""
     fields = _fields(shape)
     for name in _DISCRIMINATORS:
         allowed = [choice for kind in _shapes(fields.get(name, Any)) for choice in _choices(kind)]

@@ -54,7 +54,6 @@ class _Body(TypedDict, total=False):
 
 
 def error(status: int, message: str, param: str | None, code: str | None) -> Json:
-    """Returns the body of an error, which describes a field in its details."""
     del code
     held: Json = {"code": status, "message": message, "status": "INVALID_ARGUMENT"}
     if param is not None:
@@ -64,7 +63,6 @@ def error(status: int, message: str, param: str | None, code: str | None) -> Jso
 
 
 def generation(model: str) -> int:
-    """Returns the major version, 0 for a name that does not show it."""
     found = _GENERATION.search(model)
     return int(found[1]) if found else 0
 
@@ -143,7 +141,7 @@ def _is_in_schema(place: Place) -> bool:
 
 
 def _id_at_an_older_model(request: Request) -> Found:
-    """Finds ids of calls, which Vertex AI takes from the third generation on."""
+    """Vertex AI takes ids of calls from the third generation on."""
     for index, position, part in _parts(request):
         for name in ("functionCall", "functionResponse"):
             held = part.get(name)
@@ -186,7 +184,6 @@ def _count(content: Mapping[str, Any], name: str) -> int:
 
 
 def _turns(request: Request) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Returns each content with the one before it."""
     held = [content for _, content in contents(request)]
     return list(zip(held, [{}, *held], strict=False))
 
@@ -225,7 +222,7 @@ def _signature(request: Request) -> Found:
 
 
 def _unsigned_call(request: Request) -> Found:
-    """Finds a call without its signature; of parallel calls only the first has one."""
+    """Of parallel calls only the first has a signature."""
     if generation(request.model) < 3:
         return None
     for index, content in contents(request):

@@ -76,7 +76,6 @@ def effort(request: Request) -> str:
 
 
 def tools(request: Request) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yields the functions among the tools, with their positions."""
     for index, tool in only_mappings(request.body.get("tools")):
         if isinstance(tool.get("function"), Mapping):
             yield index, tool["function"]
@@ -107,7 +106,6 @@ def _missing(request: Request) -> Found:
 
 
 def _required(request: Request) -> Iterator[tuple[Place, Mapping[str, Any], tuple[str, ...]]]:
-    """Yields the objects of the request with the fields that each has to have."""
     yield (), request.body, ("messages",)
     for index, message in messages(request):
         yield ("messages", index), message, ("role",)
@@ -313,8 +311,6 @@ def _bound(request: Request, *, below: bool) -> Found:
 
 
 def _only_with(name: str, other: str, *more: str) -> Any:
-    """Returns a predicate that finds a field whose companion is missing."""
-
     def find(request: Request) -> Found:
         given = request.body.get(name) is not None
         return {} if given and not any(request.body.get(field) for field in (other, *more)) else None

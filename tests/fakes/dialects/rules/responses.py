@@ -83,7 +83,6 @@ def _kind_of_output(request: Request) -> Found:
 
 
 def _is_alone(request: Request) -> bool:
-    """Returns False when the vendor knows items that stand before those of the request."""
     return not any(request.body.get(name) for name in ("previous_response_id", "conversation"))
 
 

@@ -1,5 +1,3 @@
-"""Walks JSON schemas for the rules about them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +8,6 @@ _MAPS = ("properties", "$defs", "definitions")
 
 
 def subschemas(schema: Any, context: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """Yields the schema and all schemas in it, each with the path of keys to it."""
     if not isinstance(schema, Mapping):
         return
     yield context, schema
@@ -26,14 +23,13 @@ def subschemas(schema: Any, context: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 
 def is_of(schema: Mapping[str, Any], kind: str) -> bool:
-    """Returns True when the schema is, or may be, of this JSON type."""
     declared = schema.get("type")
     return declared == kind or (isinstance(declared, list) and kind in declared)
 
 
 def first_open(schema: Any) -> dict[str, Any] | None:
-    """Returns where OpenAI's strict mode refuses the schema and why, or None: each object has to be closed and to
-    require all of its properties."""
+    """Returns where and why OpenAI's strict mode refuses the schema, or None: objects must be closed and require all of
+    their properties."""
     for context, inner in subschemas(schema):
         if not is_of(inner, "object"):
             continue

@@ -1,5 +1,3 @@
-"""A table of refusals: rules, and the form of the vendor's error."""
-
 from __future__ import annotations
 
 import json
@@ -14,7 +12,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """A request as its vendor got it. `model` is the body's, or that of the address."""
+    """`model` is the body's, or that of the address."""
 
     body: Mapping[str, Any]
     model: str = ""
@@ -28,8 +26,8 @@ Found = Mapping[str, Any] | None
 @dataclass(frozen=True)
 class Rule:
     """One refusal. `source` is a public report that quotes the vendor's answer, a recorded exchange, or the vendor's
-    page, which gives the rule and not always the sentence. `message` and `param` are the vendor's words, with places
-    for what `find` returns."""
+    page, which may lack the sentence. `message` and `param` are the vendor's words, with places for what `find`
+    returns."""
 
     name: str
     source: str
@@ -41,7 +39,7 @@ class Rule:
 
 
 class Refused(AssertionError):
-    """A vendor's refusal. `reply` is the answer that the client of the vendor gets."""
+    """`reply` is the answer that the vendor's client gets."""
 
     def __init__(self, rule: str, message: str, reply: Reply) -> None:
         super().__init__(f"{message} ({rule})")
@@ -51,15 +49,14 @@ class Refused(AssertionError):
 
 @dataclass(frozen=True)
 class Table:
-    """The rules of one protocol in the order in which they are tried. `error` returns the body of an error from its
-    status, message, parameter and code."""
+    """A protocol's rules in the order in which they are tried. `error` makes an error body from status, message,
+    parameter and code."""
 
     error: Callable[[int, str, str | None, str | None], Json]
     rules: tuple[Rule, ...]
     content_type: str = "application/json"
 
     def check(self, request: Request) -> None:
-        """Raises Refused, which is an AssertionError, by the first rule that refuses the request."""
         for rule in self.rules:
             found = rule.find(request)
             if found is not None:
@@ -74,7 +71,6 @@ class Table:
 
 
 def only_mappings(values: Any) -> list[tuple[int, Mapping[str, Any]]]:
-    """Returns the objects of a list with their positions; what is no list has none."""
     if not isinstance(values, list):
         return []
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Mapping)]

@@ -26,7 +26,7 @@ def _missing(request: Request) -> Found:
 
 
 def _late_instructions(request: Request) -> Found:
-    """Finds what Qwen's chat template raises; those of many other open models do not mind."""
+    """Qwen's chat template raises this; many other open models do not mind."""
     if not str(request.body.get("model")).lower().startswith("qwen"):
         return None
     messages = only_mappings(request.body.get("messages"))

@@ -16,7 +16,6 @@ from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.figure_alerts.check import check_due_alerts
 from gateway.tables.figure_alert import FigureAlert
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import client_of, make_project
 
 ERRORS: dict[str, Any] = {
     "name": "Errors",
@@ -28,16 +27,6 @@ ERRORS: dict[str, Any] = {
 
 MakeAlert = Callable[..., FigureAlert]
 Served = Callable[..., None]
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project()
-
-
-@pytest.fixture
-def api(project: Project) -> APIClient:
-    return client_of(project)
 
 
 @pytest.fixture

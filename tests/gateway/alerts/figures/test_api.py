@@ -17,6 +17,7 @@ from gateway.tables.figure_alert import AlertChannel, FigureAlert
 from tests.factories.core import make_project
 from tests.gateway.alerts.figures.conftest import ERRORS, MakeAlert
 from tests.gateway.alerts.receiver import TOKEN, Receiver
+from tests.tables.cases import tabled
 
 pytestmark = pytest.mark.django_db
 
@@ -24,21 +25,7 @@ ALERTS, CHANNELS = "/api/llm/alerts", "/api/llm/alert-channels"
 SLACK = "https://hooks.slack.com/services/T000/B000/SLACK-SECRET"
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"threshold": 1.2}, "threshold"),
-        ({"threshold": -1, "query": {"figure": "request_count"}}, "threshold"),
-        ({"threshold": 0, "condition": "rises_by_percent"}, "threshold"),
-        ({"threshold": 101, "condition": "falls_by_percent"}, "threshold"),
-        ({"query": {"figure": "error_rate", "filters": {"colour": "red"}}}, "query.filters.colour"),
-        ({"query": {"figure": "error_rate", "filters": {"outcome": "odd"}}}, "query.filters.outcome"),
-        ({"query": {"figure": "error_rate", "filters": {"api_key_id": "999999"}}}, "query.filters.api_key_id"),
-        ({"query": {"figure": "error_rate", "group_by": "model"}}, "query.group_by"),
-        ({"channels": ["5b1f4d0e-9a01-4c6b-8f37-0a8c3a3f7a11"]}, "channels.0"),
-        ({"state": "ok", "colour": "red"}, "colour"),
-    ],
-)
+@tabled
 def test_alert__bad_value__400_that_names_the_field(api: APIClient, given: dict[str, Any], field: str) -> None:
     answer = api.post(ALERTS, {**ERRORS, **given}, format="json")
 
@@ -102,22 +89,7 @@ def test_channel__its_address_is_in_no_answer_log_error_or_audit_entry(
         assert "SECRET" not in text
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"kind": "slack", "url": ""}, "url"),
-        ({"kind": "webhook", "url": "http://127.0.0.1/x?token=TOKEN"}, "url"),
-        ({"kind": "webhook", "url": "https://169.254.169.254/x"}, "url"),
-        ({"kind": "webhook", "url": "http://example.com/x"}, "url"),
-        ({"kind": "webhook", "url": "https://user:TOKEN@example.com/x"}, "url"),
-        ({"kind": "webhook", "url": "https://example.com/with blank"}, "url"),
-        ({"kind": "webhook", "url": "https://[half/x"}, "url"),
-        ({"kind": "webhook", "url": "https://example.com/", "emails": ["a@x.example"]}, "emails"),
-        ({"kind": "email", "emails": []}, "emails"),
-        ({"kind": "email", "emails": ["nobody"]}, "emails"),
-        ({"kind": "email", "emails": ["a@x.example"], "url": "https://example.com/"}, "url"),
-    ],
-)
+@tabled
 def test_channel__bad_value__400_that_names_the_field(
     api: APIClient, settings: Settings, given: dict[str, Any], field: str
 ) -> None:

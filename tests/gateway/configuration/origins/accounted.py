@@ -17,6 +17,11 @@ Path = tuple[str | int, ...]
 _STRUCTURE = frozenset({"credential_name", "litellm_credential_name", "budget_duration", "cache"})
 
 
+def told(found: Imported) -> dict[str, str]:
+    """Returns the notes by the path of what they are about."""
+    return {".".join(map(str, note.path)): note.text for note in found.notes}
+
+
 def unaccounted(values: Any, found: Imported, environ: Mapping[str, str]) -> list[str]:
     """Returns the places of values that are neither in the project, by what they say or what the variable that they
     name holds, nor in a note about them or what they belong to."""

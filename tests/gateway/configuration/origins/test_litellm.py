@@ -23,7 +23,8 @@ from gateway.snapshot.project import ProjectSnapshot
 from integrations.access.credentials import credentials_of
 from integrations.models import ProviderIntegration
 from tests.gateway.configuration.commands import output
-from tests.gateway.configuration.origins.accounted import unaccounted
+from tests.gateway.configuration.origins.accounted import told, unaccounted
+from tests.tables.cases import tabled
 
 FILES = Path(__file__).parent / "files"
 PUBLISHED = sorted(FILES.glob("litellm-*.yaml"))
@@ -39,10 +40,6 @@ ENVIRONMENT = {
 
 def imported(text: str, environ: dict[str, str] | None = None) -> Imported:
     return read(yaml.safe_load(text), ENVIRONMENT if environ is None else environ)
-
-
-def told(found: Imported) -> dict[str, str]:
-    return {".".join(map(str, note.path)): note.text for note in found.notes}
 
 
 def model(**params: Any) -> str:
@@ -155,21 +152,7 @@ def test_import_from__output__is_a_file_for_apply_without_secrets(tmp_path: Path
 # The settings that published configurations use most, each by itself.
 
 
-@pytest.mark.parametrize(
-    ("theirs", "provider", "own"),
-    [
-        ("openai/gpt-4o", "openai", "gpt-4o"),
-        ("gpt-4o", "openai", "gpt-4o"),
-        ("azure/my-dep", "azure_openai", "my-dep"),
-        ("anthropic/claude-sonnet-5", "anthropic", "claude-sonnet-5"),
-        ("gemini/gemini-3-flash", "google", "gemini-3-flash"),
-        ("groq/llama-3.3-70b", "groq", "llama-3.3-70b"),
-        ("together_ai/a/b", "together", "a/b"),
-        ("hosted_vllm/my-model", "vllm", "my-model"),
-        ("bedrock/converse/anthropic.claude", "bedrock", "anthropic.claude"),
-        ("bedrock/us.amazon.nova-pro-v1:0", "bedrock", "us.amazon.nova-pro-v1:0"),
-    ],
-)
+@tabled
 def test_read__model__leads_to_the_provider(theirs: str, provider: str, own: str) -> None:
     params = {"aws_region_name": "us-east-1"} if provider == "bedrock" else {}
     base = {"api_base": "https://a.example.com/v1"} if provider in ("azure_openai", "vllm") else {}
@@ -270,43 +253,12 @@ def test_read__budget__is_the_months_or_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("litellm_settings: {drop_params: true}", "litellm_settings.drop_params"),
-        ("litellm_settings: {success_callback: [langfuse]}", "litellm_settings.success_callback.0"),
-        ("general_settings: {database_url: x}", "general_settings.database_url"),
-        ("router_settings: {routing_strategy: least-busy}", "router_settings.routing_strategy"),
-        ("litellm_settings: {max_budget: 0, budget_duration: 30d}", "litellm_settings.max_budget"),
-        ("environment_variables: {REDIS_HOST: cache}", "environment_variables.REDIS_HOST"),
-        ("credential_list: [{credential_name: spare, credential_values: {api_key: k}}]", "credential_list"),
-        ("model_list: [{model_name: g, litellm_params: {model: grok-video/grok-2}}]", "model_list.0"),
-        (
-            "model_list: [{model_name: '*', litellm_params: {model: openai/*, input_cost_per_token: 1,"
-            " output_cost_per_token: 1}}]",
-            "model_list.0",
-        ),
-        ("what_is_this: {a: 1}", "what_is_this.a"),
-    ],
-)
+@tabled
 def test_read__without_a_counterpart__is_told_by_its_place(text: str, place: str) -> None:
     assert told(imported(text))[place]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("model_list: 5", "model_list: Must be a list."),
-        ("model_list: [{litellm_params: {model: a/b}}]", "model_list.0.model_name: Is needed."),
-        ("model_list: [{model_name: a, litellm_params: 1}]", "model_list.0.litellm_params.model: Is needed."),
-        ("litellm_settings: {fallbacks: yes}", "litellm_settings.fallbacks: Must be a list."),
-        ("litellm_settings: {cache: 'on'}", "litellm_settings.cache: Must be true or false."),
-        (
-            model(litellm_credential_name="house"),
-            "model_list.0.litellm_params.litellm_credential_name: credential_list",
-        ),
-    ],
-)
+@tabled
 def test_read__another_form__names_the_field(text: str, problem: str) -> None:
     with pytest.raises(InvalidConfigurationError) as raised:
         imported(text)
@@ -321,21 +273,7 @@ def test_read__vendors_variable_that_the_file_sets__is_the_secret() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("a: [", "config.yaml:2: Is no YAML"),
-        ("- a", "config.yaml:1: Is no object."),
-        (
-            "model_list:\n- model_name: a\n- model_name: b",
-            "config.yaml:2: model_list.0.litellm_params.model: Is needed.",
-        ),
-        (
-            "model_list:\n- model_name: a\n  litellm_params:\n    model: azure/x\n    api_base: os.environ/NOT_SET",
-            "config.yaml:5: model_list.0.litellm_params.api_base: The variable NOT_SET is not set.",
-        ),
-    ],
-)
+@tabled
 def test_import_from__wrong_file__says_where_and_changes_nothing(text: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text + "\n")
@@ -396,13 +334,6 @@ def test_import_from__numbers_as_texts__are_numbers_and_what_is_none_is_told_wit
     assert "router_settings.num_retries: is no number, and is left out" in printed
 
 
-@pytest.mark.parametrize(
-    ("given", "number"),
-    [
-        ("6e-07", 6e-07), ("200", 200), ("+2.0", 2), (".5", 0.5), ("-1E3", -1000), (1.5, 1.5), (3, 3), ("1,000", None),
-        ("1_000", None), ("", None), ("nan", None), ("1e999", None), (float("inf"), None), (True, None), ([1], None),
-        ("٣", None),
-    ],
-)  # fmt: skip
+@tabled
 def test_number_of__texts_and_values__finite_numbers_alone(given: Any, number: float | None) -> None:
     assert number_of(given) == number

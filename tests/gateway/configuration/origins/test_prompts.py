@@ -14,12 +14,10 @@ from gateway.configuration.origins import helicone, langfuse
 from gateway.configuration.origins.remaining import Imported
 from prompts.models import PromptConfig
 from tests.gateway.configuration.commands import output
+from tests.gateway.configuration.origins.accounted import told
+from tests.tables.cases import tabled
 
 FILES = Path(__file__).parent / "files"
-
-
-def told(found: Imported) -> dict[str, str]:
-    return {".".join(map(str, note.path)): note.text for note in found.notes}
 
 
 def langfuse_of(**fields: Any) -> Imported:
@@ -112,16 +110,7 @@ def test_langfuse__messages__stay_messages() -> None:
     assert version["messages"] == messages
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("model", "gpt-4o"),
-        ("temperature", 0.2),
-        ("max_tokens", 5),
-        ("tools", [{"type": "function", "function": {"name": "f"}}]),
-        ("response_format", {"type": "json_object"}),
-    ],
-)
+@tabled
 def test_prompts__parameters__are_the_versions(name: str, value: Any) -> None:
     for found in (langfuse_of(config={name: value}), helicone_of({name: value})):
         assert found.project["prompts"]["p"]["versions"][0][name] == value

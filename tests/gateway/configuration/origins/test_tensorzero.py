@@ -15,7 +15,8 @@ from gateway.selectors import model_groups
 from integrations.models import ProviderIntegration
 from prompts.models import PromptConfig
 from tests.gateway.configuration.commands import output
-from tests.gateway.configuration.origins.accounted import unaccounted
+from tests.gateway.configuration.origins.accounted import told, unaccounted
+from tests.tables.cases import tabled
 
 FILES = Path(__file__).parent / "files"
 WHOLE = FILES / "tensorzero.toml"
@@ -25,10 +26,6 @@ def imported(text: str, folder: Path = FILES) -> Imported:
     return read(
         tomllib.loads(text), folder, {"BASE": "https://a.example.com", "TZ_AZURE_ENDPOINT": "https://b.example.com"}
     )
-
-
-def told(found: Imported) -> dict[str, str]:
-    return {".".join(map(str, note.path)): note.text for note in found.notes}
 
 
 def provider(fields: str) -> str:
@@ -162,20 +159,7 @@ def test_read__weights__are_told_to_be_a_rollout() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("a = ", "tensorzero.toml: Is no TOML: "),
-        ("models = 5", "models: Must be an object."),
-        ('[models.m]\nrouting = ["p"]', "models.m.routing: There is no provider p."),
-        (provider('type = "openai"\nmodel_name = []'), "models.m.providers.p.model_name: Must be a text."),
-        (provider('type = "azure"\nendpoint = "${NOT_SET}"'), "models.m.providers.p.endpoint: The variable NOT_SET"),
-        (
-            '[functions.f]\ntype = "chat"\n[functions.f.variants.v]\nsystem_template = "gone.minijinja"',
-            "functions.f.variants.v.system_template: The file gone.minijinja cannot be read.",
-        ),
-    ],
-)
+@tabled
 def test_import_from__wrong_file__says_where(text: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "tensorzero.toml"
     file.write_text(text + "\n")
@@ -187,15 +171,7 @@ def test_import_from__wrong_file__says_where(text: str, sentence: str, tmp_path:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["../outside", "deeper/../../outside", "{outside}", "link", "folder/outside"])
-@pytest.mark.parametrize(
-    "field",
-    [
-        "functions.f.variants.v.templates.user.path",
-        "functions.f.variants.v.system_template",
-        "functions.f.variants.v.system_instructions",
-        "functions.f.output_schema",
-    ],
-)
+@tabled
 def test_import_from__file_outside_the_folder__is_refused_by_its_field(name: str, field: str, tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     (folder / "deeper").mkdir(parents=True)

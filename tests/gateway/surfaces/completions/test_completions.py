@@ -14,6 +14,7 @@ from tests.fakes.scripted import DONE, Step, answer, raw, status, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.managed import make_prompt
 from tests.gateway.service import PRICED_MODEL, Gateway
+from tests.tables.cases import tabled
 
 CHAT_MODEL = f"openai/{PRICED_MODEL}"
 MODEL = "gpt-3.5-turbo-instruct"
@@ -84,17 +85,7 @@ def test_chat_model__streams_a_text(chat: tuple[Gateway, openai.OpenAI]) -> None
     assert {piece.object for piece in chunks} == {"text_completion"}
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"prompt": ["a", "b"]}, "prompt"),
-        ({"prompt": [1, 2]}, "prompt"),
-        ({"suffix": "end"}, "suffix"),
-        ({"echo": True}, "echo"),
-        ({"logprobs": 0}, "logprobs"),
-        ({"best_of": 3}, "best_of"),
-    ],
-)
+@tabled
 def test_field__that_no_chat_model_knows__is_refused_by_name(
     gateway: Gateway, change: dict[str, Any], field: str
 ) -> None:

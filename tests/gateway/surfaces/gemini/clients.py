@@ -10,7 +10,6 @@ import httpx2
 from google import genai
 from google.genai import types
 
-from core.errors import ApplicationError
 from gateway.surfaces.gemini.surface import GeminiSurface
 
 REQUEST_ID = "0192d1c4-5b5e-7a3c-9c1d-2f3a4b5c6d7e"
@@ -23,26 +22,6 @@ Json = dict[str, Any]
 
 def ask(**fields: Any) -> bytes:
     return json.dumps({**ASK, **fields}, ensure_ascii=False).encode()
-
-
-def chat(**fields: Any) -> Json:
-    """Returns the request as a chat completion, decoded."""
-    made: Json = json.loads(SURFACE.read(ask(**fields)).body)
-    return made
-
-
-def messages_of(*contents: Json) -> list[Json]:
-    made: list[Json] = chat(contents=list(contents))["messages"]
-    return made
-
-
-def untranslatable(**fields: Any) -> tuple[str, ...]:
-    return SURFACE.read(ask(**fields)).untranslatable
-
-
-def failed(error: ApplicationError) -> Json:
-    made: Json = json.loads(SURFACE.error(error, REQUEST_ID))
-    return made
 
 
 def client_of(status: int, body: bytes, content_type: str = "application/json") -> genai.Client:

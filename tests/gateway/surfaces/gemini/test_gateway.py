@@ -6,8 +6,6 @@ import json
 import threading
 from typing import Any
 
-import pytest
-
 from tests.fakes import scripted as play
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import status
@@ -15,6 +13,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.surfaces.embeddings.vectors import embedding
 from tests.gateway.surfaces.gemini.clients import ASK, read_stream
 from tests.gateway.surfaces.ways import answering
+from tests.tables.cases import tabled
 
 BASE = "/api/gateway/v1beta/models"
 GROQ = f"{BASE}/groq/llama-3.3-70b-versatile"
@@ -58,15 +57,7 @@ def test_key__in_any_of_its_headers__is_taken_and_in_the_address_refused(routed:
     assert gateway.record(taken).operation == "generate_content"
 
 
-@pytest.mark.parametrize(
-    ("path", "method", "code", "name"),
-    [
-        (f"{BASE}/gemini-2.5-pro:explain", "POST", 404, "NOT_FOUND"),
-        (f"{BASE}/gemini-2.5-pro:generateContent", "GET", 405, "UNIMPLEMENTED"),
-        ("/api/gateway/v1beta/caches", "POST", 404, "NOT_FOUND"),
-        (f"{BASE}/nothing-like-it", "GET", 404, "NOT_FOUND"),
-    ],
-)
+@tabled
 def test_path__that_is_no_method__is_refused_in_googles_form(
     routed: Routed, path: str, method: str, code: int, name: str
 ) -> None:

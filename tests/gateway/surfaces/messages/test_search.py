@@ -14,6 +14,7 @@ from integrations.providers.errors import UnsupportedParameterError
 from integrations.registry import adapter_for
 from tests.gateway.surfaces.messages import clients
 from tests.integrations.exchanges import credentials
+from tests.tables.cases import tabled
 
 Json = dict[str, Any]
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
@@ -48,24 +49,6 @@ def blocks_of(request: Any, *, stream: bool) -> list[Json]:
     return [block.to_dict() for block in clients.read_stream(encoder.feed(chunks) + encoder.close([last])).content]
 
 
-def test_tool__of_the_vendor__asks_for_the_search_of_any_other() -> None:
-    location = {"type": "approximate", "city": "Oslo", "region": None}
-    request = read({**SEARCH, "user_location": location})
-
-    asked = json.loads(request.body)
-    assert asked["web_search_options"] == {"user_location": {"type": "approximate", "approximate": {"city": "Oslo"}}}
-    assert "tools" not in asked
-    assert request.untranslatable == ()
-    assert any("max_uses" in warning for warning in request.warnings)
-
-
-@pytest.mark.parametrize("name", ["allowed_domains", "blocked_domains"])
-def test_tool__of_chosen_sites__has_the_filter_of_the_responses_api(name: str) -> None:
-    request = read({**SEARCH, name: ["a.test"]})
-
-    assert json.loads(request.body)["web_search_options"] == {"filters": {name: ["a.test"]}}
-
-
 @pytest.mark.parametrize(
     ("provider", "model", "place", "sites"),
     [
@@ -84,15 +67,7 @@ def test_tool__of_chosen_sites__is_that_of_vendors_with_a_filter(
     assert not sent.warnings
 
 
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [
-        ("google", "gemini-3-pro"),
-        ("openai", "gpt-4o-search-preview"),
-        ("dashscope", "qwen-max"),
-        ("groq", "groq/compound"),
-    ],
-)
+@tabled
 def test_tool__of_chosen_sites__is_left_out_elsewhere_and_named(provider: str, model: str) -> None:
     asked = replace(clients.chat_request(read({**SEARCH, **CHOSEN}).body), model=model, is_translated=True)
     with pytest.raises(UnsupportedParameterError) as refused:

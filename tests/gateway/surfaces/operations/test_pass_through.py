@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.scripted import raw, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import PRICED_MODEL, Gateway
+from tests.tables.cases import tabled
 
 JSON = {"content-type": "application/json"}
 MODERATED = {
@@ -30,12 +31,6 @@ IMAGES = {
         "total_tokens": 110,
         "input_tokens_details": {"text_tokens": 10, "image_tokens": 0},
     },
-}
-EMBEDDED = {
-    "object": "list",
-    "model": "text-embedding-3-small",
-    "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
-    "usage": {"prompt_tokens": 1, "total_tokens": 1},
 }
 AUDIO = b"ID3\x04not really music"
 PRICED = f"openai/{PRICED_MODEL}"
@@ -209,20 +204,7 @@ def test_guardrail__reads_the_query_and_the_documents(routed: Routed) -> None:
     assert not scripts["cohere"].received
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("moderations", {}, "input"),
-        ("moderations", {"input": []}, "input"),
-        ("rerank", {"model": "rerank-v3.5", "documents": ["a"]}, "query"),
-        ("rerank", {"model": "rerank-v3.5", "query": "q", "documents": []}, "documents"),
-        ("images/generations", {"model": "gpt-image-1"}, "prompt"),
-        ("images/generations", {"model": "gpt-image-1", "prompt": "a", "stream": True}, "stream"),
-        ("audio/speech", {"model": "tts-1"}, "input"),
-        ("audio/speech", {"model": "tts-1", "input": "a", "response_format": "midi"}, "response_format"),
-        ("audio/speech", {"model": "tts-1", "input": "a", "stream_format": "sse"}, "stream_format"),
-    ],
-)
+@tabled
 def test_field_at_fault__is_named(gateway: Gateway, path: str, body: dict[str, Any], field: str) -> None:
     got = ask(gateway, path, body)
 
@@ -241,14 +223,7 @@ def test_answer_that_is_none__is_the_providers_fault(routed: Routed, path: str) 
     assert (got.status_code, got.json()["error"]["code"]) == (500, "provider_error")
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "answer"),
-    [
-        ("embeddings", {"model": "text-embedding-3-small", "input": "a"}, EMBEDDED),
-        ("moderations", {"model": "omni-moderation-latest", "input": "a"}, MODERATED),
-        ("images/generations", {"model": "gpt-image-1", "prompt": "a cat"}, IMAGES),
-    ],
-)
+@tabled
 def test_limit_of_requests__counts_every_operation_and_says_what_is_left(
     routed: Routed, path: str, body: dict[str, Any], answer: dict[str, Any]
 ) -> None:

@@ -29,13 +29,6 @@ def request(**fields: Any) -> SurfaceRequest:
     return SurfaceRequest(b"{}", echo={"model": "gpt-5", "input": "Hi", **fields})
 
 
-def completion(message: Mapping[str, Any], finish_reason: str = "stop") -> bytes:
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
-    return json.dumps(
-        {"id": "chatcmpl-1", "created": 1_790_000_000, "model": "gpt-5", "choices": [choice], "usage": USAGE}
-    ).encode()
-
-
 def chunk(delta: Mapping[str, Any], finish_reason: str | None = None, **more: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
     return json.dumps(

@@ -17,6 +17,7 @@ from tests.fakes.dialects.story import Call, Story
 from tests.gateway.cases.readers import read_answer
 from tests.gateway.stage import Stage, model_of
 from tests.gateway.surfaces.responses.chunks import REQUEST_ID, chunk, events_of, last_chunk, read_by_the_sdk
+from tests.tables.cases import stored
 
 Json = dict[str, Any]
 
@@ -36,22 +37,7 @@ TOOLS: list[Json] = [
     {"type": "tool_search", "execution": "client", "description": "Finds tools", "parameters": QUERY},
     {"type": "web_search", "external_web_access": False},
 ]
-HISTORY: list[Json] = [
-    {"type": "additional_tools", "role": "developer", "tools": [{**SHELF, "name": "rack"}]},
-    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Where are the lamps?"}]},
-    {"type": "tool_search_call", "call_id": "call_1aaaa", "execution": "client", "arguments": {"query": "shelf"}},
-    {
-        "type": "tool_search_output",
-        "call_id": "call_1aaaa",
-        "execution": "client",
-        "tools": [{"type": "namespace", "name": "mcp__hall", "tools": [SHELF]}],
-    },
-    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "lamps"}},
-    {"type": "function_call", "call_id": "call_2aaaa", "name": "stock", "namespace": "mcp__depot", "arguments": "{}"},
-    {"type": "custom_tool_call", "call_id": "call_3aaaa", "name": "patch", "input": "*** Begin"},
-    {"type": "function_call_output", "call_id": "call_2aaaa", "output": "none"},
-    {"type": "custom_tool_call_output", "call_id": "call_3aaaa", "output": "done"},
-]
+HISTORY: list[Json] = stored(__file__, "HISTORY")
 CALLS: list[tuple[Origin, Json, Json]] = [
     (Origin("function", "list_files"), {"query": "x"}, {"type": "function_call", "name": "list_files"}),
     (Origin("custom", "patch"), {"input": 'say "hi"\n'}, {"type": "custom_tool_call", "input": 'say "hi"\n'}),

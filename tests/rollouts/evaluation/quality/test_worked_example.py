@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from uuid import UUID
 
 import pytest
-from django.conf import settings
 
 from analytics.online_evaluations.sampling import position_of
 from rollouts.evaluation import Action
@@ -28,29 +26,20 @@ from rollouts.evaluation.quality import (
 )
 from rollouts.evaluation.quality.rules import FIRST_SHARE, QUALITY_FAILS_AT, QUALITY_SIZE, UNSCORED_FAILS_AT
 from rollouts.evaluation.quality.values import LabelSums, Prediction, reach, value_of
+from tests.worked_examples import example_of, rows
 
-PAGE = Path(settings.BASE_DIR) / "docs" / "quality.md"
 JUDGE = Evaluator("names a source", Action.ROLL_BACK, required=True, margin_scale=0.6)
 LABELLED = Evaluator("names a source", label_share=0.2)
 
 
 @pytest.fixture(scope="module")
 def example() -> str:
-    found = re.search("<!-- example: begin -->(.*)<!-- example: end -->", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+    return example_of("quality.md")
 
 
 @pytest.fixture(scope="module")
 def text(example: str) -> str:
     return " ".join(example.split())
-
-
-def rows(example: str, heading: str) -> list[list[str]]:
-    """Returns the cells of the table with this first heading, headings included."""
-    lines = example[example.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
-    cells = [[cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")] for line in lines]
-    return [cells[0], *cells[2:]]
 
 
 def score_of(cell: str) -> float | None:

@@ -1,1 +1,0 @@
-"""The operations that no chat completion can express, each with the request that a provider gets as it came."""
