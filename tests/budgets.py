@@ -4,7 +4,8 @@
 tests.budgets --lines` writes the lines of today.
 
 A unit is a folder below tests/. `make test` fails when a unit takes more than a third above its budget, measured
-against the median of all units: with busy neighbours a machine takes up to half more CPU for the same work.
+against the median of all units: on a slower machine, or with busy neighbours, the same work takes more CPU. What is
+above one and a half times that by which a fixed piece of work became slower (`tests/pace.py`), the suite itself takes.
 tests/config/test_budgets.py fails when an app has more lines than its budget. Budgets are raised by hand, in a commit
 that says what for.
 """
@@ -37,7 +38,7 @@ CHECKS, COLLECTION, TABLES = "checks", "collection", "tables"
 _VARYING = frozenset({CHECKS, STORES})
 # A unit may take a third more than its budget; small ones vary by more, for the work that a store does later.
 _TOLERANCE, _SMALL = 4 / 3, 6.0
-# By how much a busy machine may be slower for all units; above it, the suite itself became dearer.
+# By how much all units together may be above what the pace of the machine explains.
 _SLOWEST = 1.5
 # Units below so many seconds of CPU vary too much to tell how fast the machine is, and so do fewer units.
 _TELLING_SECONDS, _TELLING_UNITS = 10, 3
@@ -54,6 +55,8 @@ class Used:
     cpu: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     wall: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     modules: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # The median CPU seconds of a fixed piece of work while the suite ran.
+    pace: float = 0.0
 
     def add(self, unit: str, module: str, cpu: float, wall: float) -> None:
         self.cpu[unit] += cpu
@@ -62,13 +65,13 @@ class Used:
             self.modules[module] = (cpu, wall)
 
     def write(self, path: str) -> None:
-        Path(path).write_text(json.dumps({"cpu": self.cpu, "wall": self.wall, "modules": self.modules}))
+        Path(path).write_text(json.dumps(vars(self)))
 
     @classmethod
     def read(cls, path: str) -> Used:
         found = json.loads(Path(path).read_text())
         modules = {module: (cpu, wall) for module, (cpu, wall) in found["modules"].items()}
-        return cls(defaultdict(float, found["cpu"]), defaultdict(float, found["wall"]), modules)
+        return cls(defaultdict(float, found["cpu"]), defaultdict(float, found["wall"]), modules, found["pace"])
 
     def table(self) -> str:
         budgets = read()["cpu"]
@@ -77,7 +80,10 @@ class Used:
             for unit, used in sorted(self.cpu.items(), key=lambda pair: -pair[1])
         ]
         total = f"{'all':28}{sum(self.cpu.values()):8.0f}{sum(row['budget'] for row in budgets.values()):8}"
-        speed = f"Units may take {slowness_of(self):.2f} times their budgets and a third: so busy is the machine."
+        speed = (
+            f"Units may take {slowness_of(self):.2f} times their budgets and a third: so busy is the machine, whose"
+            f" pace is {self.pace * 1000:.1f} ms."
+        )
         return "\n".join([f"{'unit':28}{'CPU s':>8}{'budget':>8}{'wall s':>8}", *rows, total, speed])
 
 
@@ -119,14 +125,15 @@ def exceeded(used: Used) -> list[str]:
 
 
 def slowness_of(used: Used) -> float:
-    """Returns the median ratio of the units' CPU to their budgets, kept from 1.0 to 1.5."""
-    budgets = read()["cpu"]
+    """Returns the median ratio of the units' CPU to their budgets, from 1.0 up to 1.5 times the machine's own pace."""
+    known = read()
+    budgets, slower = known["cpu"], max(used.pace / known["pace"]["seconds"], 1.0)
     ratios = [
         seconds / budgets[unit]["budget"]
         for unit, seconds in used.cpu.items()
         if unit in budgets and unit not in _VARYING and budgets[unit]["budget"] >= _TELLING_SECONDS
     ]
-    return min(max(median(ratios), 1.0), _SLOWEST) if len(ratios) >= _TELLING_UNITS else 1.0
+    return min(max(median(ratios), 1.0), _SLOWEST * slower) if len(ratios) >= _TELLING_UNITS else 1.0
 
 
 def too_long(lines: Mapping[str, int]) -> list[str]:
@@ -157,7 +164,9 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def write(cpu: Mapping[str, Mapping[str, int]], lines: Mapping[str, int], long: Mapping[str, float]) -> None:
+def write(
+    cpu: Mapping[str, Mapping[str, int]], lines: Mapping[str, int], long: Mapping[str, float], pace: float
+) -> None:
     text = [
         "# What the suite and the product may weigh, and what they weighed last (tests/budgets.py).",
         "# Budgets fall by `make budgets`; a commit that raises one says what it buys.",
@@ -165,6 +174,10 @@ def write(cpu: Mapping[str, Mapping[str, int]], lines: Mapping[str, int], long: 
         "# Lines of Python by app.",
         "[lines]",
         *(f"{app} = {count}" for app, count in lines.items()),
+        "",
+        "# Seconds of CPU of a fixed piece of work (tests/pace.py), on the machine that the budgets are of.",
+        "[pace]",
+        f"seconds = {pace}",
         "",
         "# Seconds of CPU of all processes, on two cores, and of wall time, by unit.",
         "[cpu]",
@@ -196,11 +209,11 @@ def main() -> None:
     known = read()
     lines = {app: min(count, known["lines"].get(app, count)) for app, count in count_lines().items()}
     if sys.argv[1:] == ["--lines"]:
-        write(known["cpu"], lines, known["long"])
+        write(known["cpu"], lines, known["long"], known["pace"]["seconds"])
         return
     used = Used.read(sys.argv[1])
     long = {module: wall for module, (_, wall) in used.modules.items() if wall >= _LONG_SECONDS}
-    write(taken_over(used), lines, long)
+    write(taken_over(used), lines, long, known["pace"]["seconds"])
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import pace
 from tests.budgets import CHECKS, TABLES, Used, exceeded
 from tests.live import read_only_root
 from tests.migrated import SHARED
@@ -53,11 +54,11 @@ def main() -> int:
         return subprocess.call([sys.executable, "-m", "pytest", *sys.argv[1:]])
     if reason := read_only_root.refusal():
         sys.stdout.write(f"===== no read-only root for the services of tests/live: {reason}\n")
-    with tempfile.TemporaryDirectory(prefix="gateway-tests-") as folder:
-        return _run_all(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="gateway-tests-") as folder, pace.measured() as measured:
+        return _run_all(Path(folder), measured)
 
 
-def _run_all(folder: Path) -> int:
+def _run_all(folder: Path, measured: pace.Pace) -> int:
     # The checks come first: a fault there is the most common one, and is read while the tests still run.
     checks = Program(CHECKS, check_command(), folder / "checks")
     tables = _share_tables(folder / "tables")
@@ -66,7 +67,7 @@ def _run_all(folder: Path) -> int:
     sys.stdout.write(f"\n===== {ended.name}: exit {ended.code} after {ended.wall:.0f} s\n{ended.printed}\n")
     suite = tests.wait()
     failed = failed_tests(folder)
-    wrong = _weigh(folder / "used.json", [tables, ended])
+    wrong = _weigh(folder / "used.json", [tables, ended], measured)
     return verdict(suite.code, failed, lambda: _run_again(folder)) or ended.code or wrong
 
 
@@ -130,12 +131,13 @@ def _run_again(cache: Path) -> int:
     return Program("again", pytest_command(cache, "--last-failed", "--last-failed-no-failures=none")).wait().code
 
 
-def _weigh(path: Path, others: list[Ended]) -> int:
+def _weigh(path: Path, others: list[Ended], measured: pace.Pace) -> int:
     if not path.exists():  # The tests broke off.
         return 0
     used = Used.read(str(path))
     for ended in others:
         used.add(ended.name, "", ended.cpu, ended.wall)
+    used.pace = measured.median
     USED.parent.mkdir(exist_ok=True)
     used.write(str(USED))
     # The budgets are the day's.

@@ -148,7 +148,7 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--scale", type=float, default=1.0, help="this share of the runs of every cell")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write-docs", action="store_true", help="put table and picture into docs/")
+    parser.add_argument("--write-docs", action="store_true", help="renew table and picture")
     parser.add_argument("--quick", action="store_true", help="two or more runs of everything: under a minute")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep the runs there, and go on where it ends")
     parser.add_argument("--show", action="store_true", help="simulate nothing: show what the file of --results has")
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     print(cost(simulated, options))
     if options.write_docs:
         (DOCS / "rollouts.svg").write_text(svg(panels(results)))
-        report.write(DOCS / "rollouts.md", text)
+        report.write(ROOT / "benchmarks/results/rollouts.md", text)
     return int(any(promise.outcome(results).broken for promise in PROMISES if _was_run(promise.cells, results)))
 
 

@@ -15,12 +15,12 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "budgets.toml"
     monkeypatch.setattr(budgets, "FILE", path)
     row = {"budget": 30, "cpu": 28, "wall": 40}
-    budgets.write({"gateway": row, "small": {**row, "budget": 1}}, {"core": 1000}, {"tests/a.py": 9.4})
+    budgets.write({"gateway": row, "small": {**row, "budget": 1}}, {"core": 1000}, {"tests/a.py": 9.4}, 0.02)
     return path
 
 
-def used(**units: float) -> Used:
-    return Used(defaultdict(float, units), defaultdict(float, dict.fromkeys(units, 1.0)))
+def used(pace: float = 0.02, **units: float) -> Used:
+    return Used(defaultdict(float, units), defaultdict(float, dict.fromkeys(units, 1.0)), pace=pace)
 
 
 def test_lines__of_every_app__are_within_the_budget() -> None:
@@ -57,12 +57,21 @@ def test_exceeded__more_than_a_third_above__says_what_to_do(file: Path, seconds:
 def test_exceeded__all_units_dearer_alike__is_a_busy_machine_up_to_half_more(file: Path) -> None:
     units = ("gateway", "console", "agent")
     row = {"budget": 30, "cpu": 28, "wall": 40}
-    budgets.write(dict.fromkeys(units, row), {}, {})
+    budgets.write(dict.fromkeys(units, row), {}, {}, 0.02)
 
     assert exceeded(used(gateway=40.0, console=44.0, agent=50.0)) == []
     (said,) = exceeded(used(gateway=40.0, console=44.0, agent=60.0))
     assert "agent took" in said
     assert len(exceeded(used(gateway=61.0, console=61.0, agent=61.0))) == 3
+
+
+def test_exceeded__all_units_dearer_on_a_slower_machine__is_up_to_half_above_its_pace(file: Path) -> None:
+    row = {"budget": 30, "cpu": 28, "wall": 40}
+    budgets.write(dict.fromkeys(("gateway", "console", "agent"), row), {}, {}, 0.02)
+
+    assert exceeded(used(pace=0.04, gateway=61.0, console=61.0, agent=61.0)) == []
+    assert exceeded(used(pace=0.01, gateway=59.0, console=59.0, agent=59.0)) == []
+    assert len(exceeded(used(pace=0.04, gateway=121.0, console=121.0, agent=121.0))) == 3
 
 
 def test_exceeded__new_unit__has_no_budget_yet(file: Path) -> None:

@@ -49,6 +49,10 @@ from tests.factories.scores import make_score
 from tests.factories.settings import make_settings
 from tests.gateway.experiments.stored import evaluator, make_experiment, pair
 
+# Fields that hold the moment of the call, or the range before one that goes on.
+_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start", "previous", "range_before"}
+_WAITING = "shipping_behind"
+
 SESSIONS = 3
 PER_SESSION = 4
 
@@ -254,3 +258,13 @@ def _client(project: Project) -> APIClient:
         HTTP_AUTHORIZATION=f"Bearer {make_key(project, ['manage'])[1]}", HTTP_X_PROJECT_ID=str(project.pk)
     )
     return client
+
+
+def lasting(value: Any) -> Any:
+    """Leaves out of an answer what belongs to the moment of the call."""
+    if isinstance(value, dict):
+        return {name: lasting(item) for name, item in value.items() if name not in _OF_THE_MOMENT}
+    if isinstance(value, list):
+        # What waits in the spools of the whole machine is counted in seconds.
+        return [lasting(item) for item in value if not (isinstance(item, dict) and item.get("kind") == _WAITING)]
+    return value
