@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.analytics_traffic import ManagementApi
 
 _WARM_UP = 3
-_DOCS = ROOT / "docs" / "performance.md"
+_DOCS = ROOT / "benchmarks" / "results" / "analytics.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +63,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--explain", action="store_true", help="also say what every query of a question takes")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--picture", type=Path, help="write an SVG to this file")
-    parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="put the tables into benchmarks/results/analytics.md")
     return parser.parse_args(arguments)
 
 
