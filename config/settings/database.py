@@ -37,7 +37,7 @@ _POOL_SECONDS = env.number("DATABASE_POOL_SECONDS", 10, minimum=0.1)
 
 def _sqlite(name: str) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "core.sqlite",
         "NAME": name,
         "OPTIONS": {
             "timeout": 20,
@@ -48,6 +48,7 @@ def _sqlite(name: str) -> dict[str, Any]:
         },
         # A new connection reads the whole schema first, which takes 5 ms of CPU.
         "CONN_MAX_AGE": _IDLE_SECONDS,
+        "CONN_HEALTH_CHECKS": True,
     }
 
 

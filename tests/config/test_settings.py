@@ -31,7 +31,7 @@ def test_settings__empty_environment__sqlite_and_own_services(python: Python, tm
     )
     assert ran.returncode == 0, ran.stderr
     engine, redis, clickhouse, debug = ran.stdout.split()
-    assert engine == "django.db.backends.sqlite3"
+    assert engine == "core.sqlite"
     assert redis == f"unix://{tmp_path / 'new' / 'var' / 'run' / 'redis.sock'}"
     assert (clickhouse, debug) == ("None", "False")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from functools import partial
 from uuid import uuid4
@@ -32,6 +33,7 @@ from tests.gateway.evaluations.online import (
     priced,
     take_samples,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,6 +52,13 @@ async def _asked(runtime: Runtime, scene: Scene, count: int) -> list[int]:
     return [200 if one.error is None else one.error.status for one in answers]
 
 
+@pytest.fixture
+def early_in_a_minute() -> None:
+    """A rate is one of a minute, which must not end while it is used up."""
+    wait_until(lambda: time.time() % 60 < 30, what="the first half of a minute")
+
+
+@pytest.mark.usefixtures("early_in_a_minute")
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
 def test_rate__half_of_it_is_left_to_clients(scene: Scene) -> None:
     evaluation_id = judge(scene)
@@ -66,6 +75,7 @@ def test_rate__half_of_it_is_left_to_clients(scene: Scene) -> None:
     assert served == [200] * 4 + [429]
 
 
+@pytest.mark.usefixtures("early_in_a_minute")
 @pytest.mark.parametrize("scene", [[graded()]], indirect=True)
 def test_rate__that_clients_use__leaves_judges_nothing(scene: Scene) -> None:
     evaluation_id = judge(scene)

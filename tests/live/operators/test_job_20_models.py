@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from playwright.async_api import expect
 
@@ -14,7 +15,8 @@ MAX_CLICKS = 4
 
 async def test_job__choose_a_model__found_compared_and_open_in_the_playground(operator: Operator) -> None:
     page, main = operator.page, operator.main
-    (most_used, *_) = operator.api("models", {"limit": 5})["results"]
+    month_ago = datetime.now(UTC) - timedelta(days=30)
+    (most_used, *_) = operator.api("models", {"limit": 5, "start_date": month_ago.isoformat()})["results"]
 
     await operator.navigate("Models")
     await operator.open("/admin/models/", range="30d")
