@@ -26,7 +26,7 @@ from benchmarks.counts.traffic import Steps, start_provider
 _MAX_MORE_RUNS = 3
 
 
-async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]:
+async def count(workspace: Path, stack: ExitStack, repeat: int, *, with_instructions: bool = True) -> list[Figures]:
     steps = Steps()
     mock_port = await start_provider(steps)
     service = await asyncio.to_thread(Counted, workspace, stack)
@@ -35,7 +35,9 @@ async def count(workspace: Path, stack: ExitStack, repeat: int) -> list[Figures]
     limited = await asyncio.to_thread(service.start_limited, mock_port, plain)
     surfaces = await asyncio.to_thread(service.start_surfaces, mock_port, plain)
     prompts = await asyncio.to_thread(service.start_prompts, mock_port, plain)
-    probed, valgrind = service.start_worker("probed"), _under_valgrind(service)
+    probed = service.start_worker("probed")
+    left_out = NotCountedError("left out by --without-instructions")
+    valgrind = _under_valgrind(service) if with_instructions else left_out
     await asyncio.to_thread(probed.wait_ready)
     _set_up_django(service)
     counting = Counting(service, steps, plain, limited, surfaces, prompts, probed, valgrind)
@@ -98,10 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--write-bounds", action="store_true", help="set the bounds to what is counted, plus their slack"
     )
+    parser.add_argument("--without-instructions", action="store_true", help="count calls alone, in a third of the time")
     options = parser.parse_args(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="counts-") as folder, ExitStack() as stack:
-        runs = uvloop.run(count(Path(folder), stack, options.repeat))
+        counting = count(Path(folder), stack, options.repeat, with_instructions=not options.without_instructions)
+        runs = uvloop.run(counting)
     counted = _least(runs)
     if options.write_bounds:
         bounds.write(counted)

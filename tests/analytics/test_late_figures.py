@@ -122,7 +122,7 @@ def test_migrate__broken_off_after_any_statement__takes_no_row_meanwhile_and_end
     ship_as_the_former_release(spool, project, 40)
     refused = 0
 
-    for allowed in range(0, len(list(migration.statements())), examples(5, 1)):
+    for allowed in range(0, len(list(migration.statements())), examples(7, 1)):
         with monkeypatch.context() as patched:
             patched.setattr(client, "execute", failing_after(allowed))
             patched.setattr(migrator, "load_migrations", lambda: migrations[:2])
@@ -146,7 +146,7 @@ def frames_of(project: UUID) -> list[Frame]:
     return [Frame(0, 0, encode_meta(one.record), b"{}", b"{}") for one in entries_of(project, 3, spread_days=3)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(examples(2, 5)))
 def test_figures__store_dies_again_and_again__each_row_counts_once(
     clickhouse: None, spool: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
