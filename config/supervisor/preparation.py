@@ -26,7 +26,7 @@ from core.encryption.canary import WrongKeysError, check_canary_of_old_tables, e
 from core.management.first_key import show_first_key
 from core.processes.locks import installation_lock
 from core.services import BootstrappedProject
-from integrations.pricing.services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
         with installation_lock("start"):
             ensure_canary()
             show_first_key(lambda made: show(_welcome(made, base_url)))
-            load_shipped_prices()
+            load_shipped_prices_once()
     except WrongKeysError as error:
         raise CommandError(str(error)) from error
     except OperationalError as error:
