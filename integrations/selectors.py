@@ -6,12 +6,12 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Max, QuerySet
+from django.db.models import QuerySet
 
 from core.encryption.fernet import UndecryptableSecretError
 from integrations.access.credentials import credentials_of
 from integrations.access.deployments import Deployment, deployment_of
-from integrations.models import ModelPrice, PricePeriod, ProviderIntegration, called
+from integrations.models import ModelPrice, ProviderIntegration, called
 from integrations.pricing.cost import Price
 from integrations.pricing.terms import NO_TERMS
 from integrations.providers.base import Credentials
@@ -78,18 +78,6 @@ def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
 
 def price_table() -> Mapping[tuple[str, str], Price]:
     return _prices(ModelPrice.objects.filter(project=None))
-
-
-def price_mark() -> tuple[object, ...]:
-    """Returns a value that differs after each change of `price_table` and is much faster to read.
-
-    Every change of a price opens a period or removes a row; the time of the change would not do, since a clock may be
-    set back.
-    """
-    shared = ModelPrice.objects.filter(project=None)
-    totals = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
-    period = PricePeriod.objects.filter(project=None).order_by("-pk").values_list("pk", flat=True).first()
-    return totals["count"], totals["newest"], totals["updated"], period
 
 
 def price_overrides(project_id: UUID) -> Mapping[tuple[str, str], Price]:

@@ -47,7 +47,7 @@ def to_columns(frames: Sequence[Frame], *, with_spans: bool = True) -> Columns:
 
     A column whose values are all the table's default is left out: that is half of them in most batches, and each costs
     as much as any other. The columns depend only on the frames, so a retried batch is identical. The table has no
-    column `shared_texts`: its values are the texts whose ids are in `shared`. Raises ValueError for a frame of another
+    column `shared_texts`: its values have the texts whose ids are in `shared`. Raises ValueError for a frame of another
     version, or with an invalid id or cost.
     """
     columns: dict[str, list[Any]] = {name: [] for name in (*INGESTED, "shared_texts")}
@@ -128,7 +128,7 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Sequence[Any]]] = {
 def _texts(frame: Frame, record: RequestRecord) -> tuple[Any, ...]:
     try:
         response = chat_response(frame, record)
-        completion, parts = completion_text(response), divided(frame.request)
+        completion, parts = completion_text(response), divided(frame.request, record.project_id, record.session_id)
         prompt = b"" if parts else prompt_text(frame.request)
     except Exception as error:
         # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
@@ -138,10 +138,9 @@ def _texts(frame: Frame, record: RequestRecord) -> tuple[Any, ...]:
         response, prompt, completion, parts = frame.response, b"", b"", None
     if parts is None:
         return prompt, completion, _utf8(frame.request), _utf8(response), *_NOT_SHARED
-    ids = tuple(text.id for text in parts.texts)
     size = len(frame.request) - len(parts.request)
     return (
-        parts.prompt, completion, parts.request, _utf8(response), ids, parts.shared_at, size, parts.opening, parts.texts
+        parts.prompt, completion, parts.request, _utf8(response), parts.ids, parts.shared_at, size, parts.opening, parts
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 from analytics.clickhouse import client
 from analytics.request_log.columns import TEXTS_KEPT_DAYS, Columns, rows_of, values_of
-from analytics.shipper.splitting import SharedText
+from analytics.shipper.splitting import Divided, SharedText
 
 _DAY = 86_400_000_000
 _EPOCH = date(1970, 1, 1)
@@ -49,23 +49,24 @@ class StoreInserts:
         rows = {name: values for name, values in columns.items() if name != "shared_texts"}
         rows["figures_later"] = [True] * rows_of(columns)
         wanted = dict(_copies(columns)) if "shared_texts" in columns else {}
-        self._store({copy: text for copy, text in wanted.items() if copy not in self._known})
+        self._store({copy: parts for copy, parts in wanted.items() if copy not in self._known})
         client.insert_columns("ingest", rows, token=token)
         if erased := self._projects_with_erasures({copy.project_id for copy in wanted}):
             self._known = OrderedDict.fromkeys(copy for copy in self._known if copy.project_id not in erased)
-            self._store({copy: text for copy, text in wanted.items() if copy.project_id in erased})
+            self._store({copy: parts for copy, parts in wanted.items() if copy.project_id in erased})
         self._remember(wanted)
 
-    def _store(self, texts: Mapping[_Copy, SharedText]) -> None:
-        if not texts:
+    def _store(self, copies: Mapping[_Copy, Divided]) -> None:
+        if not copies:
             return
+        texts = _texts(copies)
         columns: dict[str, Sequence[Any]] = {
-            "project_id": [copy.project_id for copy in texts],
-            "text_id": [copy.text_id for copy in texts],
-            "epoch": [self._epochs.get(copy.project_id, 0) for copy in texts],
-            "drop_date": [copy.drop_date for copy in texts],
-            "prompt": [text.prompt for text in texts.values()],
-            "request": [text.request for text in texts.values()],
+            "project_id": [copy.project_id for copy in copies],
+            "text_id": [copy.text_id for copy in copies],
+            "epoch": [self._epochs.get(copy.project_id, 0) for copy in copies],
+            "drop_date": [copy.drop_date for copy in copies],
+            "prompt": [texts[copy.text_id].prompt for copy in copies],
+            "request": [texts[copy.text_id].request for copy in copies],
         }
         # Which texts a second try stores depends on what is remembered, so that it is not the same insert.
         client.insert_columns("shared_texts", columns, token=uuid4().hex)
@@ -87,9 +88,20 @@ class StoreInserts:
             del self._known[copy]
 
 
-def _copies(columns: Columns) -> Iterator[tuple[_Copy, SharedText]]:
+def _copies(columns: Columns) -> Iterator[tuple[_Copy, Divided]]:
     named = (*(values_of(columns, name) for name in ("project_id", "ts", "retention_days")), columns["shared_texts"])
-    for project_id, ts, days, texts in zip(*named, strict=True):
-        expires = _EPOCH + timedelta(days=ts // _DAY + min(days, TEXTS_KEPT_DAYS))
-        for text in texts:
-            yield _Copy(project_id, text.id, expires), text
+    for project_id, ts, days, parts in zip(*named, strict=True):
+        if parts:
+            expires = _EPOCH + timedelta(days=ts // _DAY + min(days, TEXTS_KEPT_DAYS))
+            for text_id in parts.ids:
+                yield _Copy(project_id, text_id, expires), parts
+
+
+def _texts(copies: Mapping[_Copy, Divided]) -> Mapping[UUID, SharedText]:
+    found: dict[UUID, SharedText] = {}
+    for copy, parts in copies.items():
+        if copy.text_id not in found:
+            found.update((text.id, text) for text in parts.latest)
+        if copy.text_id not in found:
+            found.update((text.id, text) for text in parts.texts())
+    return found

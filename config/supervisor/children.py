@@ -32,7 +32,7 @@ class StartError(Exception):
 
 class Service:
     """`role` names its log lines and VAR_DIR/run/<role>.pid; a higher `niceness` yields a scarce processor to the
-    others."""
+    others, once the service is ready: a start may wait for it."""
 
     role: str = ""
     niceness: int = 0
@@ -139,13 +139,11 @@ class Child:
             self.started.cancel()
 
     async def _run_once(self) -> int:
-        process = self._process = await self._processes.start(
-            self.service.role, self.service.program(), niceness=self.service.niceness
-        )
+        process = self._process = await self._processes.start(self.service.role, self.service.program())
         if self._stopping.is_set():  # The child was asked to stop while it was being started.
             process.terminate()
         role = self.service.role
-        watching = keep_running(f"child.{role}.readiness", partial(self._watch_readiness, process.pid))
+        watching = keep_running(f"child.{role}.readiness", partial(self._watch_readiness, process))
         output = keep_running(f"child.{role}.output", partial(forward_lines, process.output, role))
         try:
             code = await process.wait()
@@ -159,9 +157,11 @@ class Child:
         await output
         return code
 
-    async def _watch_readiness(self, pid: int) -> None:
-        await self._once_there_is_room(lambda: self._write_pid(pid))
+    async def _watch_readiness(self, process: Process) -> None:
+        await self._once_there_is_room(lambda: self._write_pid(process.pid))
         await self._once_there_is_room(self.service.ready)
+        if self.service.niceness:
+            process.yield_to_others(self.service.niceness)
         if not self.started.done():
             self.started.set_result(None)
 

@@ -31,7 +31,6 @@ _READ_BYTES = 65536
 # The output and what a program inherits; a web worker gets three.
 _MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
-_AUTOGROUP = "/proc/self/autogroup"
 # SIGHUP has `serve` read its secrets again. In a terminal it says that the terminal is gone, and stops.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -145,7 +144,6 @@ class _ForkServer:
                 os.close(descriptor)
             inherited = list(descriptors)
             _begin(parent, request["role"], inherited.pop(0) if request["has_output"] else None)
-            _yield_to_others(request["niceness"])
             _run(request["function"], inherited, request["arguments"])
         self._children.add(pid)
         self._send({"pid": pid})
@@ -170,13 +168,15 @@ def import_modules(modules: Sequence[str]) -> None:
     """Imports modules for all later forks. A failing import fails again in the process that needs it, which logs why.
 
     Garbage of the imports is kept: a collection would free blocks all over the pages, and each fork would copy the
-    pages in which it fills the gaps.
+    pages in which it fills the gaps. It would also take a tenth of the imports' time.
     """
+    gc.disable()
     for module in modules:
         try:
             importlib.import_module(module)
         except Exception as error:
             logger.warning("module.not_imported module=%s error=%s", module, type(error).__name__)
+    gc.enable()
 
 
 def _keep_shared() -> None:
@@ -224,16 +224,6 @@ def _end_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # The parent died before the kernel was asked to watch it.
         os._exit(1)
-
-
-def _yield_to_others(niceness: int) -> None:
-    if not niceness:
-        return
-    os.nice(niceness)
-    # Where the kernel groups processes by session, a process's niceness counts only within its own group, and the
-    # group has one of its own. A container may forbid the writing, and then has no such groups.
-    with suppress(OSError), open(_AUTOGROUP, "w") as file:
-        file.write(str(niceness))
 
 
 def _name(role: str) -> None:

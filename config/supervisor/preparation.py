@@ -12,11 +12,12 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import OperationalError, connections
+from django.db import OperationalError, connection, connections
 
 from config import deployment
 from config.supervisor import schema
@@ -25,8 +26,9 @@ from config.supervisor.processes import Processes, Program
 from core.encryption.canary import WrongKeysError, check_canary_of_old_tables, ensure_canary
 from core.management.first_key import show_first_key
 from core.processes.locks import installation_lock
+from core.processes.schema import missing_migrations
 from core.services import BootstrappedProject
-from integrations.pricing.services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +80,23 @@ Show = Callable[[Welcome], bool]
 async def prepare(
     processes: Processes, base_url: str, *, migrate: bool, looking: Awaitable[None], modules: Sequence[str]
 ) -> None:
-    """Prepares the SQL database in a process of its own, which a cancelled caller leaves running, once `looking` has
-    found nothing. The process is forked before: from then on the fork server imports the modules.
+    """Prepares the SQL database in a process of its own, which a cancelled caller leaves running. Its tables are
+    changed once `looking` has found nothing. The process is forked before the fork server imports the modules.
 
     Raises CommandError for what an operator has to change, and StartError for any other failure, whose traceback that
     process has printed.
     """
     (reading, refused), (looked, begin) = os.pipe(), os.pipe()
+
+    async def allow_changes() -> None:
+        await looking
+        os.write(begin, b"\n")
+
     with os.fdopen(reading, encoding="utf-8") as refusal:
         try:
             program = Program([base_url, *(["migrate"] if migrate else [])], f"{__name__}:main", [refused, looked])
             ended = await processes.run("preparation", program)
-            importing = asyncio.create_task(processes.import_modules(modules))
-            await looking
-            os.write(begin, b"\n")
-            await importing
-            code = await ended
+            _, _, code = await asyncio.gather(allow_changes(), processes.import_modules(modules), ended)
         finally:
             for descriptor in (refused, looked, begin):
                 os.close(descriptor)
@@ -104,18 +107,20 @@ async def prepare(
 
 
 def main(refused: int, looked: int, base_url: str, *migrate: str) -> None:
-    if not os.read(looked, 1):
-        sys.exit(1)  # The service does not start.
+    def may_change() -> None:
+        if not os.read(looked, 1):
+            sys.exit(1)  # The service does not start.
+
     try:
-        prepare_database(base_url, show, migrate=bool(migrate))
+        prepare_database(base_url, show, may_change, migrate=bool(migrate))
     except CommandError as error:
         os.write(refused, str(error).encode())
         sys.exit(error.returncode)
 
 
-def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
+def prepare_database(base_url: str, show: Show, may_change: Callable[[], None], *, migrate: bool) -> None:
     """Refuses unfit stores, migrates the SQL database, checks the encryption keys, and makes the first project and the
-    shipped prices.
+    shipped prices. `may_change` is called before tables change, and ends the process if they may not.
 
     One host at a time does this, so that one of them shows the key, before anything that takes long. Raises
     CommandError.
@@ -123,12 +128,14 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
     try:
         if problems := deployment.find_problems(deployment.REFUSALS):
             raise CommandError(" ".join(problem.message for problem in problems))
+        if migrate and _changes_tables():
+            may_change()
         check_canary_of_old_tables()
         (schema.migrate_database if migrate else schema.check_database)()
         with installation_lock("start"):
             ensure_canary()
             show_first_key(lambda made: show(_welcome(made, base_url)))
-            load_shipped_prices()
+            load_shipped_prices_once()
     except WrongKeysError as error:
         raise CommandError(str(error)) from error
     except OperationalError as error:
@@ -136,6 +143,12 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
         raise CommandError(f"The SQL database cannot be used, see DATABASE_URL: {reason}") from error
     finally:
         connections.close_all()
+
+
+def _changes_tables() -> bool:
+    # A look into an SQLite database that is not there would make its file.
+    is_there = connection.vendor != "sqlite" or Path(connection.settings_dict["NAME"]).exists()
+    return not is_there or bool(missing_migrations())
 
 
 def _welcome(made: BootstrappedProject, base_url: str) -> Welcome:

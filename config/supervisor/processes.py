@@ -50,6 +50,15 @@ class Process:
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
+    def yield_to_others(self, niceness: int) -> None:
+        with suppress(ProcessLookupError):
+            # The group are all threads of the process: each has a niceness of its own.
+            os.setpriority(os.PRIO_PGRP, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
+        # Where the kernel groups processes by session, a process's niceness counts only within its own group, and the
+        # group has one of its own. A container may forbid the writing, and then has no such groups.
+        with suppress(OSError), open(f"/proc/{self.pid}/autogroup", "w") as file:
+            file.write(str(niceness))
+
 
 class Processes:
     """Sends the fork server one request at a time.
@@ -82,13 +91,13 @@ class Processes:
         """Returns once all later forks share the modules."""
         await self._in_turn(self._request({"modules": list(modules)}, ()))
 
-    async def start(self, role: str, program: Program, *, niceness: int = 0) -> Process:
+    async def start(self, role: str, program: Program) -> Process:
         """Starts a process in a session of its own. Raises OSError if the system has no room for one."""
-        return await self._in_turn(self._start(role, program, niceness))
+        return await self._in_turn(self._start(role, program))
 
     async def run(self, role: str, program: Program) -> asyncio.Future[int]:
         """Starts a process that shares the supervisor's output, and returns its exit code to come."""
-        request = _start_request(role, program, niceness=0, has_output=False)
+        request = _start_request(role, program, has_output=False)
         ended: asyncio.Future[int] = (await self._in_turn(self._forked(request, program.descriptors)))["ended"]
         return asyncio.shield(ended)
 
@@ -100,12 +109,12 @@ class Processes:
         # An answer comes to each request, also to one whose sender was cancelled.
         return await asyncio.shield(asyncio.ensure_future(one_by_one()))
 
-    async def _start(self, role: str, program: Program, niceness: int) -> Process:
+    async def _start(self, role: str, program: Program) -> Process:
         read, write = os.pipe()
         output = asyncio.StreamReader()
         await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read, "rb", 0))
         try:
-            request = _start_request(role, program, niceness=niceness, has_output=True)
+            request = _start_request(role, program, has_output=True)
             answer = await self._forked(request, (write, *program.descriptors))
         finally:
             os.close(write)
@@ -149,11 +158,10 @@ class Processes:
             self._answer.set_result(message)
 
 
-def _start_request(role: str, program: Program, *, niceness: int, has_output: bool) -> dict[str, Any]:
+def _start_request(role: str, program: Program, *, has_output: bool) -> dict[str, Any]:
     return {
         "role": role,
         "function": program.function,
         "arguments": list(program.arguments),
-        "niceness": niceness,
         "has_output": has_output,
     }

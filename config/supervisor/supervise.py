@@ -146,12 +146,12 @@ class Supervisor:
             shipping.cancel()
 
     async def _prepare(self, engines: list[Child], *, may_have_store: bool) -> None:
-        await all_started(self._redis)
         looking = self._analytics.look(engine.started for engine in engines) if may_have_store else asyncio.sleep(0)
         # The wait has no time limit, because another host's migration may take long.
-        await preparation.prepare(
+        preparing = preparation.prepare(
             self._processes, self._base_url, migrate=self._migrate, looking=looking, modules=IMPORTED
         )
+        await asyncio.gather(all_started(self._redis), preparing)
         self._sql_prepared.set()
 
     async def _start_web(self) -> None:

@@ -27,9 +27,10 @@ from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from integrations.capabilities.lookup import Capabilities, capabilities_of, family_of
 from integrations.model_lists.catalog import catalog_names
 from integrations.pricing.cost import Price
+from integrations.pricing.selectors import price_mark
 from integrations.providers.base import Credentials
 from integrations.registry import provider_title, providers
-from integrations.selectors import SANDBOX, price_mark, price_table
+from integrations.selectors import SANDBOX, price_table
 
 _MAX_MODELS = 10_000
 _UNKNOWN, _UNUSED = Capabilities(), nothing(OfferFigures, model="", provider="")

@@ -17,7 +17,8 @@ from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.access.deployments import first_of_each_kind, in_use
 from integrations.model_lists.selectors import listed_models
-from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_deployments
+from integrations.pricing.selectors import price_mark
+from integrations.selectors import disabled_providers, price_overrides, price_table, read_deployments
 from prompts.selectors import PromptVersionRecord, version_by_number
 
 

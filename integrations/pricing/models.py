@@ -111,6 +111,8 @@ class CatalogState(models.Model):
     reader = models.PositiveIntegerField(default=0)
     models_count = models.PositiveIntegerField(default=0)
     read_at = models.DateTimeField(null=True, blank=True)
+    # A hash of the shipped list that was loaded last and of the prices that it led to.
+    shipped = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return self.source

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 
 from integrations.pricing.lookup import find_entry
 from integrations.pricing.models import ModelPrice, PricePeriod, PriceSyncLog
@@ -22,6 +22,18 @@ def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | N
     known = project_prices(project_id).exclude(Q(input_cost_per_1m=None) | Q(output_cost_per_1m=None))
     entry = find_entry(set(known.order_by().values_list("provider", "model")), provider, model)
     return None if entry is None else known.get(provider=entry[0], model=entry[1])
+
+
+def price_mark() -> tuple[object, ...]:
+    """Returns a value that differs after each change of the prices for all projects and is much faster to read.
+
+    Every change of a price opens a period or removes a row; the time of the change would not do, since a clock may be
+    set back.
+    """
+    shared = ModelPrice.objects.filter(project=None)
+    totals = shared.order_by().aggregate(count=Count("pk"), newest=Max("pk"), updated=Max("updated_at"))
+    period = PricePeriod.objects.filter(project=None).order_by("-pk").values_list("pk", flat=True).first()
+    return totals["count"], totals["newest"], totals["updated"], period
 
 
 def price_periods(project_id: UUID, provider: str, model: str, at: datetime | None = None) -> QuerySet[PricePeriod]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from hashlib import sha256
 from uuid import UUID
 
 from django.db import transaction
@@ -14,14 +15,28 @@ from core.models import Project
 from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
-from integrations.pricing.models import ModelPrice, PriceSource, PriceSyncLog
+from integrations.pricing.models import CatalogState, ModelPrice, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_periods
-from integrations.pricing.reading import Key, Reading
+from integrations.pricing.reading import READER, Key, Reading
+from integrations.pricing.selectors import price_mark
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
 # The number of a project's own prices is bounded because every worker holds all prices of each project that it serves.
 MAX_OVERRIDES = 1000
 Costs = Mapping[str, Decimal | None]
+
+
+def load_shipped_prices_once() -> None:
+    """Skips the load if the same list was loaded before and no price for all projects has changed since."""
+    known = set(CatalogState.objects.values_list("shipped", flat=True))
+    if known != {_shipped_mark()}:
+        load_shipped_prices()
+        CatalogState.objects.update(shipped=_shipped_mark())
+
+
+def _shipped_mark() -> str:
+    made_of = repr((READER, shipped.SANDBOX_PRICE, price_mark()))
+    return sha256(shipped.PRICE_LIST.read_bytes() + made_of.encode()).hexdigest()
 
 
 def load_shipped_prices() -> TableChange:

@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any, Protocol
 from uuid import UUID
 
+from django.utils.module_loading import import_string
+
 from prompts.models import PromptVersion
 from rollouts.models import Rollout
 
@@ -54,21 +56,24 @@ class Work(Protocol):
     def end(self, rollout: Rollout) -> None: ...
 
 
-_checks: dict[str, Check] = {}
-_works: dict[str, Work] = {}
+_checks: dict[str, str] = {}
+_works: dict[str, str] = {}
 
 
-def register(kind: str, check: Check, work: Work | None = None) -> None:
+def register(kind: str, check: str, work: str = "") -> None:
+    """Takes the dotted names of a `Check` and of a class of `Work`: every process registers them, few need them."""
     _checks[kind] = check
-    if work is not None:
+    if work:
         _works[kind] = work
 
 
 def check_of(kind: str) -> Check:
     if kind not in _checks:
         raise LookupError(f"No check is registered for the gate {kind}")
-    return _checks[kind]
+    check: Check = import_string(_checks[kind])
+    return check
 
 
 def work_of(kind: str) -> Work | None:
-    return _works.get(kind)
+    work: Work | None = import_string(_works[kind])() if kind in _works else None
+    return work

@@ -26,7 +26,7 @@ def test_prepare_database__set_up_that_would_be_wrong__refused_with_every_reason
 
     # Without a database, whatever came after the refusal would fail otherwise.
     with pytest.raises(CommandError, match=r"^Redis is a replica\. The database takes no writes\.$"):
-        preparation.prepare_database("http://127.0.0.1", lambda _: True, migrate=True)
+        preparation.prepare_database("http://127.0.0.1", lambda _: True, lambda: None, migrate=True)
 
 
 def test_migrate_all__analytics_store_refused__sql_database_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_prepare_database__keys_of_another_installation__refused_before_tables_c
     monkeypatch.setattr(schema, "migrate_database", changed)
 
     with pytest.raises(CommandError, match="ENCRYPTION_KEYS has none of the keys"):
-        preparation.prepare_database("http://127.0.0.1", lambda _: True, migrate=True)
+        preparation.prepare_database("http://127.0.0.1", lambda _: True, lambda: None, migrate=True)
 
 
 async def test_look__engine_that_does_not_start__keeps_no_gateway_from_serving(

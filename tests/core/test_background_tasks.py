@@ -59,8 +59,6 @@ OTHERWISE = {
     "gateway/http/readyz.py": 1,
     # It is shielded from the end of its request, which waits for it.
     "gateway/batches/results.py": 1,
-    # It is awaited, but for a start that fails.
-    "config/supervisor/preparation.py": 1,
     # `watch` is told of one in the next lines, and the other is awaited.
     "config/supervisor/renewal.py": 2,
     # `watch` is told of them in the next lines.

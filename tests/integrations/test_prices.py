@@ -3,17 +3,21 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PricePeriod
+from integrations.pricing import shipped
 from integrations.pricing.cost import Price
-from integrations.pricing.services import load_shipped_prices, remove_price, set_price
-from integrations.selectors import price_mark, price_overrides, price_table
+from integrations.pricing.selectors import price_mark
+from integrations.pricing.services import load_shipped_prices, load_shipped_prices_once, remove_price, set_price
+from integrations.selectors import price_overrides, price_table
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +38,24 @@ def test_load_shipped_prices__twice__second_changes_nothing() -> None:
     second = load_shipped_prices()
     assert (second.added, second.updated, second.removed, second.skipped) == (0, 0, 0, first.added)
     assert price_table()["openai", "gpt-4o"] == Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
+
+
+def test_load_shipped_prices_once__again__reads_a_mark_alone(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    load_shipped_prices_once()
+    with django_assert_max_num_queries(3):
+        load_shipped_prices_once()
+    assert price_table()["openai", "gpt-4o"] == Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
+
+
+def test_load_shipped_prices_once__another_list__loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    load_shipped_prices_once()
+    other = tmp_path / "prices.json"
+    other.write_text('{"catalog_a": {"openai": {"gpt-4o": ["7", "8"]}}, "catalog_b": {}}')
+    monkeypatch.setattr(shipped, "PRICE_LIST", other)
+    load_shipped_prices_once()
+    assert price_table()["openai", "gpt-4o"] == Price(Decimal(7), Decimal(8))
 
 
 def test_load_prices__command__prints_the_outcome() -> None:
