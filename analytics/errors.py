@@ -32,6 +32,8 @@ FeedbackTokenError = PermissionDeniedError.kind("feedback_token_invalid")
 # A score's id belongs to another request's score. Its field is the path of the id in the body.
 ScoreExistsError = ConflictError.kind("score_exists")
 
+# ClickHouse's error codes for values that are at fault, and 0 for the driver's own refusal to encode them.
+_CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 407, 441, 469})
 # A store that restarts or was cut off is back within seconds, and an early retry costs it nothing.
 _RETRY_SECONDS = 5
 
@@ -62,6 +64,11 @@ class AnalyticsQueryError(ApplicationError):
         super().__init__(message)
         self.server_code = server_code
         self.reason = reason
+
+    @property
+    def blames_rows(self) -> bool:
+        """Whether the same rows never fit."""
+        return self.server_code in _CONTENT_CODES
 
 
 class AnalyticsMigratingError(AnalyticsUnavailableError, AnalyticsQueryError):

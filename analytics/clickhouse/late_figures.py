@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from django.conf import settings
 
 from analytics.clickhouse import client
-from analytics.clickhouse.visible import visible_until
+from analytics.clickhouse.visible import store_time, visible_until
 from analytics.errors import AnalyticsUnavailableError
 
 ROWS_AT_ONCE = 50_000
@@ -75,7 +75,7 @@ _NONE = Window(0, datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=
 
 def settle() -> None:
     """Makes the figures of every row that was recorded before the call. Raises the errors of the store."""
-    now, deadline = _now(), time.monotonic() + _WAIT_SECONDS
+    now, deadline = store_time(), time.monotonic() + _WAIT_SECONDS
     while advance() < now:
         if time.monotonic() > deadline:
             raise AnalyticsUnavailableError("The figures of the latest requests are not there yet.")
@@ -84,7 +84,7 @@ def settle() -> None:
 
 def settle_closed(database: str) -> None:
     """Makes all figures in another database of the same server, which does not take rows any more."""
-    _advance(_now(), of=f"{database}.")
+    _advance(store_time(), of=f"{database}.")
 
 
 def advance() -> datetime:
@@ -138,7 +138,3 @@ def _last(of: str) -> Window:
 
 def _fresh(of: str, table: str = "requests") -> tuple[str, ...]:
     return () if of else (table,)
-
-
-def _now() -> datetime:
-    return client.query("SELECT now64(3, 'UTC')", {}, row=datetime, name="figures.now")[0]

@@ -52,3 +52,7 @@ def visible_until() -> datetime:
             database_settings=everywhere.REACHABLE,
         )
     return seen.now - timedelta(seconds=seen.max_elapsed_seconds)
+
+
+def store_time() -> datetime:
+    return client.query("SELECT now64(3, 'UTC')", {}, row=datetime, name="store.time")[0]

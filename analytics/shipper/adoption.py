@@ -5,12 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 
-from analytics.clickhouse import client
 from analytics.clickhouse.late_figures import settle
-from analytics.request_log.columns import Columns
+from analytics.request_log.columns import Columns, rows_of
+from analytics.shipper.already_stored import missing
 from analytics.shipper.loop import Insert, Shipper, SpoolLockedError, insert_into_store
 from analytics.shipper.second_copy import Piece, piece_of
 from analytics.shipper.spool_status import read_status
@@ -18,12 +17,6 @@ from analytics.spool import names
 from analytics.spool.reader import is_finished
 from analytics.spool.shipper_state import State, StateFile
 from core.storage import Folder, Place, StorageError
-
-_STORED = """
-SELECT toString(request_id) FROM requests
-WHERE project_id IN {projects:Array(UUID)} AND request_id IN {ids:Array(UUID)}
-    AND ts >= fromUnixTimestamp64Micro({first:Int64}) AND ts <= fromUnixTimestamp64Micro({last:Int64})
-"""
 
 
 class AdoptionError(Exception):
@@ -50,14 +43,14 @@ def adopt(place: Place, scratch: Path, *, with_spans: bool, begun: Callable[[Shi
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="adopted-", dir=scratch) as folder:
         pieces = _fetch(place, Path(folder))
-        missing = _Missing()
-        adopted = _ship(Path(folder), with_spans, begun, missing.insert)
+        absent = _Missing()
+        adopted = _ship(Path(folder), with_spans, begun, absent.insert)
         if adopted.dead:
             raise AdoptionError(f"{place.address}: {adopted.dead} records are damaged, and the copy stays.")
         if not names.list_files(Path(folder), names.SEGMENT):
             for name in pieces:
                 place.delete(name)
-        return Adopted(missing.inserted, adopted.dead)
+        return Adopted(absent.inserted, adopted.dead)
 
 
 def _ship(directory: Path, with_spans: bool, begun: Callable[[Shipper], object], insert: Insert) -> Adopted:
@@ -113,15 +106,7 @@ class _Missing:
         self.inserted = 0
 
     def insert(self, columns: Columns, token: str) -> None:
-        requests = [str(request) for request in columns["request_id"]]
-        values = {
-            "projects": sorted({str(project) for project in columns["project_id"]}),
-            "ids": requests,
-            "first": min(columns["ts"]),
-            "last": max(columns["ts"]),
-        }
-        stored = {identifier for (identifier,) in client.execute(_STORED, values)}
-        missing = [request not in stored for request in requests]
-        if any(missing):
-            insert_into_store({name: [*compress(given, missing)] for name, given in columns.items()}, token)
-        self.inserted += sum(missing)
+        absent = missing(columns)
+        if absent:
+            insert_into_store(absent, token)
+        self.inserted += rows_of(absent)

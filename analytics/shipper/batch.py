@@ -91,12 +91,12 @@ def _is_good(item: Located, dead: DeadLetters) -> bool:
     return True
 
 
-def halve(located: Sequence[Located]) -> tuple[Plan, ...]:
+def halve(located: Sequence[Located], *, handed_over: bool) -> tuple[Plan, ...]:
     middle = len(located) // 2
-    return (_plan(located[:middle]), _plan(located[middle:]))
+    return tuple(Plan(_parts(half), handed_over) for half in (located[:middle], located[middle:]))
 
 
-def _plan(located: Sequence[Located]) -> Plan:
+def _parts(located: Sequence[Located]) -> tuple[Part, ...]:
     parts: list[Part] = []
     for item in located:
         name = item.segment.name
@@ -104,4 +104,4 @@ def _plan(located: Sequence[Located]) -> Plan:
             parts[-1] = Part(name, parts[-1].start, item.frame.end)
         else:
             parts.append(Part(name, item.frame.start, item.frame.end))
-    return Plan(tuple(parts))
+    return tuple(parts)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache, partial
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import astuple
 
-from analytics.request_log.columns import DEFAULTS, IDS, INGESTED, MONEY, NO_ID, NO_MONEY, NUMBERS, Columns
+from analytics.request_log.columns import DEFAULTS, IDS, INGESTED, MONEY, NO_ID, NO_MONEY, NUMBERS, Columns, rows_of
 from analytics.request_log.record import TELEMETRY, AttemptRecord, RequestRecord
 from analytics.shipper.splitting import divided
 from analytics.shipper.streamed import assembled
@@ -56,6 +57,17 @@ def to_columns(frames: Sequence[Frame], *, with_spans: bool = True) -> Columns:
             columns[name] += values
     return {
         name: values for name, values in columns.items() if values and not _has_default(values, _DEFAULTS.get(name))
+    }
+
+
+def joined(batches: Sequence[Columns]) -> Columns:
+    """Returns the rows of several batches, in their order."""
+    names = dict.fromkeys(name for one in batches for name in one)
+    return {
+        name: [
+            value for one in batches for value in (one[name] if name in one else repeat(_DEFAULTS[name], rows_of(one)))
+        ]
+        for name in names
     }
 
 

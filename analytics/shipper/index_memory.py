@@ -22,7 +22,7 @@ _SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 # What it needs by the share of different words in samples of texts. Prose, markup and programs stay below the first
 # share. Hashes in hexadecimal digits need 28, random identifiers 58, and ideographs 106.
 _REPEATING, _UNREPEATED = 0.65, 0.98
-_HASHES_COST, _LARGEST_COST = 64, 160
+_HASHES_COST, LARGEST_COST = 64, 160
 # Texts are judged in groups, so that a few odd ones are seen among many others.
 _GROUP_BYTES = 2 << 20
 # So many that prose repeats most of them: of two thousand, it repeats an eighth. They take a millisecond for each MB.
@@ -40,7 +40,7 @@ def count_fitting(frames: Sequence[Frame], memory: int) -> int:
     """Returns how many of the first frames the store can take at once with this memory (bytes); at least one."""
     start, rest = 0, sum(map(_size, frames))
     # What fits at any price is not judged: the whole of a small batch, the end of a large one.
-    while rest * _LARGEST_COST > memory:
+    while rest * LARGEST_COST > memory:
         end, size = start, 0
         while end < len(frames) and size < _GROUP_BYTES:
             size += _size(frames[end])
@@ -80,4 +80,4 @@ def _cost(group: Sequence[Frame]) -> int:
     if share < _REPEATING:
         signs = len(taken) - len(taken.translate(None, _SIGNS))
         return TEXT_COST if signs < len(taken) * _SHORT_WORDS else _SHORT_WORDS_COST
-    return _HASHES_COST if share < _UNREPEATED else _LARGEST_COST
+    return _HASHES_COST if share < _UNREPEATED else LARGEST_COST

@@ -15,18 +15,22 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import msgspec
 from django.conf import settings
 
-from analytics.clickhouse import late_figures
-from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.errors import AnalyticsQueryError
 from analytics.request_log.columns import Columns, rows_of
-from analytics.shipper import batch
+from analytics.shipper import already_stored, batch
 from analytics.shipper.batch_size import BatchSize
 from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.figures import STORE_ERRORS, LateFigures
+from analytics.shipper.inserting.exchange import Said
+from analytics.shipper.inserting.handing_over import HandingOver
 from analytics.shipper.shared_texts import StoreInserts
 from analytics.spool import names
 from analytics.spool.handover import Handover
@@ -36,8 +40,6 @@ from analytics.spool.shipper_state import Plan, State, StateFile
 from analytics.totals.file import TotalsFile
 
 logger = logging.getLogger("analytics.shipper")
-
-_STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 
 Insert = Callable[[Columns, str], None]
 
@@ -54,13 +56,8 @@ _MAX_PAUSE_SECONDS = 4.0
 # Each insert has a fixed cost for the store: at most a hundredth of the time goes into inserts while there are few
 # records.
 _PAUSE_PER_INSERT_SECOND = 100
-_FIGURES_EVERY_SECONDS = 20.0
-_LOOKS = 2
 _LEFTOVER_SECONDS = 60.0
 _HELD_UP_PAUSE_SECONDS = 1.0
-
-# ClickHouse's error codes for values that are at fault, and 0 for the driver's own refusal to encode them.
-_CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 407, 441, 469})
 
 
 class SpoolLockedError(Exception):
@@ -74,9 +71,9 @@ def insert_into_store(columns: Columns, token: str) -> None:
 class Shipper:
     """The one shipper of a spool's directory. Raises SpoolLockedError if another one runs.
 
-    `insert` takes the place of the store, which makes no late figures then. `with_spans` marks the requests whose spans
-    are derived when they are read. `stop` may be set from a signal handler: the current batch is finished if the store
-    takes it at once, else it stays planned.
+    `insert` takes the place of the store, which makes no late figures then. With `handing_over`, inserters store small
+    batches while there are any. `with_spans` marks the requests whose spans are derived when they are read. `stop` may
+    be set from a signal handler: the current batch is finished if the store takes it at once, else it stays planned.
     """
 
     def __init__(
@@ -84,6 +81,7 @@ class Shipper:
         directory: Path,
         *,
         insert: Insert | None = None,
+        handing_over: HandingOver | None = None,
         with_spans: bool = True,
         lock_seconds: float = 0.0,
     ) -> None:
@@ -92,7 +90,8 @@ class Shipper:
         self.shipped = 0
         self._directory = directory
         self._insert = insert or StoreInserts()
-        self._makes_figures = insert is None
+        self._figures = LateFigures() if insert is None else None
+        self._handing_over = handing_over
         self._with_spans = with_spans
         self._lock = _take_lock(directory / "shipper.lock", lock_seconds)
         self._file = StateFile(directory)
@@ -100,8 +99,7 @@ class Shipper:
         self._dead = DeadLetters(directory)
         self._totals = TotalsFile(directory)
         self._size = BatchSize()
-        # A shipper that died may have left rows without figures. Rows are seen by the second look at the latest.
-        self._without_figures, self._looks, self._figures_at = 0, _LOOKS, time.monotonic()
+        self._was_handed_over = False
         self._handover = Handover(directory, max_bytes=settings.TRACE_EXPORT_BYTES)
         self._handover.recover({plan.token for plan in self._state.plans})
 
@@ -127,16 +125,16 @@ class Shipper:
             if held_up:
                 held_up = False
                 logger.warning("shipper.recovered")
-            self._advance_figures()
+            self._make_figures()
             if not shipped:
                 self._wait_for_records()
             elif not self._is_behind():
                 spent = time.monotonic() - started
-                # A record that came during the insert has waited since then.
+                # A record that came during the insert has waited since then. The inserters make a pause of their own.
                 pause = min(spent * _PAUSE_PER_INSERT_SECOND, _MAX_PAUSE_SECONDS - spent)
-                self.stop.wait(max(pause, _MIN_PAUSE_SECONDS))
+                self.stop.wait(_MIN_PAUSE_SECONDS if self._was_handed_over else max(pause, _MIN_PAUSE_SECONDS))
         if not self._state.plans:
-            self._make_figures(late_figures.settle)
+            self._make_figures(all_of_them=True)
 
     def _wait_for_records(self) -> None:
         """Returns when there are some, but soon enough for the requests of a worker that died."""
@@ -157,7 +155,7 @@ class Shipper:
         before = self.shipped
         while not self.stop.is_set() and self.ship_batch():
             pass
-        self._make_figures(late_figures.settle)
+        self._make_figures(all_of_them=True)
         return self.shipped - before
 
     def ship_batch(self) -> bool:
@@ -175,8 +173,8 @@ class Shipper:
             if planned is None:
                 self._delete_finished()
                 return False
-            self._save(State(self._state.offsets, (planned.plan,)))
             frames = planned.frames
+            self._save(State(self._state.offsets, (self._decided(planned.plan, frames),)))
         while self._state.plans and self._ship_first(frames):
             frames = None
         if self._state.plans:
@@ -184,47 +182,80 @@ class Shipper:
         self._delete_finished()
         return True
 
-    def _advance_figures(self) -> None:
-        waited = time.monotonic() - self._figures_at
-        if self._without_figures >= late_figures.ROWS_AT_ONCE or waited > _FIGURES_EVERY_SECONDS:
-            self._make_figures(late_figures.advance)
-
-    def _make_figures(self, make: Callable[[], object]) -> None:
-        self._figures_at = time.monotonic()
-        if not (self._makes_figures and self._looks):
+    def _make_figures(self, *, all_of_them: bool = False) -> None:
+        """Leaves them to the inserters while there are any: a look of each host costs as much as the rows do."""
+        if self._figures is None or self._was_handed_over:
             return
-        try:
-            make()
-        except _STORE_ERRORS as error:
-            logger.warning("figures.postponed reason=%s", type(error).__name__)
+        if all_of_them:
+            self._figures.settle()
         else:
-            self._without_figures, self._looks = 0, self._looks - 1
+            self._figures.advance()
 
     def _ship_first(self, frames: list[batch.Located] | None) -> bool:
         """Ships the first plan or replaces it by its halves; False if stopped. Reads `frames` if None."""
-        plan = self._state.plans[0]
+        plan, is_new = self._state.plans[0], frames is not None
         if frames is None:
             frames = batch.read_frames(self._directory, plan, self._dead)
         columns = batch.columns_of(frames, self._dead, with_spans=self._with_spans)
         rows = rows_of(columns)
         began = time.monotonic()
         try:
-            if rows and not self._until_stored(lambda: self._insert(columns, plan.token), rows):
+            if rows and not self._store(plan, columns, is_new=is_new):
                 return False
         except AnalyticsQueryError as error:
             if len(frames) > 1:
-                self._save(State(self._state.offsets, (*batch.halve(frames), *self._state.plans[1:])))
+                # Of some rows it may not be known yet whether inserters have stored them.
+                halves = batch.halve(frames, handed_over=self._state.plans[0].handed_over)
+                self._save(State(self._state.offsets, (*halves, *self._state.plans[1:])))
                 return True
             self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
         else:
-            self._size.adapt(rows=rows, size=plan.size, seconds=time.monotonic() - began)
+            self._size.adapt(rows=rows, size=plan.size, seconds=0 if plan.handed_over else time.monotonic() - began)
             self.shipped += rows
-            self._without_figures, self._looks = self._without_figures + rows, _LOOKS
             self._totals.count(columns, plan.token)
             self._handover.prepare((item.frame for item in frames), plan.token)
         self._commit(plan)
         self._handover.publish(plan.token)
         return True
+
+    def _decided(self, plan: Plan, frames: Sequence[batch.Located] | None) -> Plan:
+        if frames is None or self._handing_over is None:
+            return plan
+        takes = self._handing_over.takes(rows=len(frames), size=plan.size)
+        return msgspec.structs.replace(plan, handed_over=takes)
+
+    def _store(self, plan: Plan, columns: Columns, *, is_new: bool) -> bool:
+        """Returns False if stopped. Raises AnalyticsQueryError if the rows are at fault."""
+        self._was_handed_over = plan.handed_over
+        left = self._left_by_inserters(plan, columns, is_new=is_new) if plan.handed_over else columns
+        if not left:
+            return left is not None
+        self._was_handed_over = False
+        rows = rows_of(left)
+        if not self._until_stored(partial(self._insert, left, plan.token), rows):
+            return False
+        if self._figures is not None:
+            self._figures.stored(rows)
+        return True
+
+    def _left_by_inserters(self, plan: Plan, columns: Columns, *, is_new: bool) -> Columns | None:
+        """Returns the rows that are to be inserted here, None if stopped."""
+        inserters = self._handing_over or HandingOver()
+        said = inserters.outcome(columns, plan.token, self.stop, is_new=is_new)
+        if said in (None, Said.STORED):
+            return None if said is None else {}
+        left = columns if said is Said.WITHDRAWN else self._not_stored(columns)
+        if left and rows_of(left) == rows_of(columns):
+            # From here on it is a batch like any other, which is inserted whole until it is stored.
+            own = msgspec.structs.replace(plan, handed_over=False)
+            self._save(State(self._state.offsets, (own, *self._state.plans[1:])))
+        return left
+
+    def _not_stored(self, columns: Columns) -> Columns | None:
+        """Returns None if stopped."""
+        found: list[Columns] = []
+        is_known = self._until_stored(lambda: found.append(already_stored.left_over(columns)), rows_of(columns))
+        return found[0] if is_known else None
 
     def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:
         """Returns False if stopped. Raises AnalyticsQueryError if the rows are at fault."""
@@ -233,8 +264,8 @@ class Shipper:
         while True:
             try:
                 insert()
-            except _STORE_ERRORS as error:
-                if isinstance(error, AnalyticsQueryError) and error.server_code in _CONTENT_CODES:
+            except STORE_ERRORS as error:
+                if isinstance(error, AnalyticsQueryError) and error.blames_rows:
                     raise
                 if not failed:
                     logger.warning("store.unavailable rows=%d reason=%s", rows, type(error).__name__)

@@ -9,7 +9,7 @@ may be gone, and stores all of them again with that count. Erasures remove only 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -37,9 +37,13 @@ class _Copy(NamedTuple):
 
 
 class StoreInserts:
-    """Inserts batches, each of which has the texts of its requests in a column `shared_texts` if there are any."""
+    """Inserts batches, each of which has the texts of its requests in a column `shared_texts` if there are any.
 
-    def __init__(self) -> None:
+    `before_rows` is called when all is done that comes before the insert of the rows, which begins at once then.
+    """
+
+    def __init__(self, before_rows: Callable[[], None] = lambda: None) -> None:
+        self._before_rows = before_rows
         self._known: OrderedDict[_Copy, None] = OrderedDict()
         self._epochs: dict[UUID, int] = {}
 
@@ -50,6 +54,7 @@ class StoreInserts:
         rows["figures_later"] = [True] * rows_of(columns)
         wanted = dict(_copies(columns)) if "shared_texts" in columns else {}
         self._store({copy: parts for copy, parts in wanted.items() if copy not in self._known})
+        self._before_rows()
         client.insert_columns("ingest", rows, token=token)
         if erased := self._projects_with_erasures({copy.project_id for copy in wanted}):
             self._known = OrderedDict.fromkeys(copy for copy in self._known if copy.project_id not in erased)

@@ -21,7 +21,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
+    """An inserter may have the rows of a plan that is `handed_over`."""
+
     parts: tuple[Part, ...]
+    handed_over: bool = False
 
     @property
     def size(self) -> int:

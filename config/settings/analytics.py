@@ -45,3 +45,6 @@ GATEWAY_SPANS = env.boolean("GATEWAY_SPANS", True)
 # What may wait for one collector on this host, in bytes, and for how long; the oldest spans are dropped beyond either.
 TRACE_EXPORT_BYTES = env.integer("TRACE_EXPORT_BYTES", 256 * 1024 * 1024, minimum=1024 * 1024)
 TRACE_EXPORT_HOURS = env.number("TRACE_EXPORT_HOURS", 24.0, minimum=0.1, maximum=720.0)
+
+# Whether `serve` runs an inserter, which inserts the small batches of all hosts together (analytics/shipper/inserting).
+INSERTER = env.boolean("INSERTER", False)

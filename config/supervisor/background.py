@@ -41,6 +41,17 @@ class Exporter(Service):
         return command("export_traces")
 
 
+class Inserter(Service):
+    role = "inserter"
+    is_vital = False
+
+    def __init__(self, *, niceness: int) -> None:
+        self.niceness = niceness
+
+    def program(self) -> Program:
+        return command("insert_batches")
+
+
 class CeleryWorker(Service):
     role = "celery"
     is_vital = False

@@ -18,7 +18,7 @@ from config.monitor.run import HostMonitor
 from config.monitor.subjects import children_subject
 from config.supervisor import preparation, run_files, web
 from config.supervisor.analytics import AnalyticsPreparation
-from config.supervisor.background import CeleryWorker, Exporter, Shipper
+from config.supervisor.background import CeleryWorker, Exporter, Inserter, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError, all_started
 from config.supervisor.engine import AnalyticsEngine
@@ -39,6 +39,7 @@ IMPORTED = (
     "config.supervisor.celery_worker",
     "analytics.management.commands.ship_records",
     "analytics.management.commands.export_traces",
+    "analytics.management.commands.insert_batches",
     "integrations.management.commands.sandbox",
 )
 
@@ -70,13 +71,14 @@ class Supervisor:
         # The groups are in the order of stopping: each group has ended before the next one is stopped.
         self._web: list[Child] = []
         self._shipper: list[Child] = []
+        self._inserter: list[Child] = []
         self._exporter: list[Child] = []
         self._celery: list[Child] = []
         self._stores: list[Child] = []
         self._redis: list[Child] = []
         replacement = Replacement(
             self._web,
-            lambda: (*self._shipper, *self._exporter, *self._celery),
+            lambda: (*self._shipper, *self._inserter, *self._exporter, *self._celery),
             lambda service: self._launch(service, self._web),
             self._force,
         )
@@ -166,6 +168,8 @@ class Supervisor:
         await self._sql_prepared.wait()
         await asyncio.gather(*(asyncio.shield(engine.started) for engine in engines))
         await self._analytics.prepare()
+        if settings.INSERTER:
+            self._launch(Inserter(niceness=settings.BACKGROUND_NICENESS), self._inserter)
         if "shipper" not in self._without:
             self._launch(Shipper(spool_dir=settings.SPOOL_DIR, niceness=settings.BACKGROUND_NICENESS), self._shipper)
 
@@ -185,7 +189,7 @@ class Supervisor:
             run_files.write(self._run_dir / "metrics.url", url)
 
     def _children(self) -> dict[str, tuple[bool, int]]:
-        groups = (self._web, self._shipper, self._exporter, self._celery, self._stores, self._redis)
+        groups = (self._web, self._shipper, self._inserter, self._exporter, self._celery, self._stores, self._redis)
         return {child.service.role: (child.is_up, child.restarts) for group in groups for child in group}
 
     @property
@@ -222,7 +226,7 @@ class Supervisor:
         self._listening.close()
         if self._exporting is not None:
             self._exporting.cancel()
-        await self._stop_in_order(self._web, self._shipper, self._exporter, self._celery)
+        await self._stop_in_order(self._web, self._shipper, self._inserter, self._exporter, self._celery)
         # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
         await self._leave()

@@ -46,11 +46,7 @@ class ShippingPlace(Place):
         self.shipper = self.start_shipper()
 
     def start_shipper(self, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "VAR_DIR": str(self.directory)}
-        environment.pop("CLICKHOUSE_URL", None)
-        command = [sys.executable, str(ROOT / "manage.py"), "ship_records", *arguments]
-        with (self.directory / "shipper.log").open("ab") as log:
-            return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+        return self._start("ship_records", *arguments)
 
     def kill_shipper(self) -> None:
         self._end_shipper()
@@ -60,9 +56,36 @@ class ShippingPlace(Place):
         self._end_shipper()
         super().close()
 
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "VAR_DIR": str(self.directory)}
+        environment.pop("CLICKHOUSE_URL", None)
+        words = [sys.executable, str(ROOT / "manage.py"), *command]
+        with (self.directory / "shipper.log").open("ab") as log:
+            return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+
     def _end_shipper(self) -> None:
         self.shipper.kill()
         self.shipper.wait()
+
+
+class InsertingPlace(ShippingPlace):
+    """A place with a shipper and an inserter."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.inserter = self._start("insert_batches")
+
+    def kill_inserter(self) -> None:
+        self._end_inserter()
+        self.inserter = self._start("insert_batches")
+
+    def close(self) -> None:
+        self._end_inserter()
+        super().close()
+
+    def _end_inserter(self) -> None:
+        self.inserter.kill()
+        self.inserter.wait()
 
 
 @contextmanager

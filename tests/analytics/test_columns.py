@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from analytics.request_log.columns import FLAGS, IDS, INGESTED, MONEY, NO_ID, NO_MONEY, NUMBERS, TEXTS
 from analytics.request_log.record import AttemptRecord, Outcome, RequestRecord, SpoolEntry
 from analytics.shipper import columns as shipped
-from analytics.shipper.columns import chat_response, to_columns
+from analytics.shipper.columns import chat_response, joined, to_columns
+from analytics.shipper.inserting.handing_over import decoded, encoded
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.frames import encode_meta
 from analytics.spool.reader import Frame
@@ -101,6 +102,20 @@ def test_columns__any_records__are_the_rows_of_each(batch: list[tuple[RequestRec
     rows = rows_of(to_columns(frames))
 
     assert rows == [tuple(row_of(frame)[name] for name in INGESTED) for frame in frames]
+
+
+@settings(max_examples=examples(20, 150), deadline=None)
+@given(batch=st.lists(st.tuples(_RECORD, _BODY, _BODY), min_size=2, max_size=6))
+def test_columns__handed_over_in_parts_and_joined__are_the_same_rows(
+    batch: list[tuple[RequestRecord, bytes, bytes]],
+) -> None:
+    frames = [frame_of(SpoolEntry(*entry)) for entry in batch]
+    parts = [to_columns(frames[:1]), to_columns(frames[1:])]
+
+    handed_over = joined([decoded(encoded(part)) for part in parts])
+
+    assert encoded(handed_over) == encoded(joined(parts))
+    assert rows_of(joined(parts)) == rows_of(to_columns(frames))
 
 
 @pytest.mark.parametrize("number", [shipped._AT_ONCE - 1, shipped._AT_ONCE, 2 * shipped._AT_ONCE + 1])

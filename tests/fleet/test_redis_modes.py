@@ -15,6 +15,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from pytest_django import Settings
 
+from analytics.shipper.inserting import exchange
+from analytics.shipper.inserting.exchange import Group, Said
 from core.redis.clients import background_client, shared_client
 from gateway.cache.store import CachedAnswer, empty
 from gateway.limits.figures import Figures, Spend
@@ -169,6 +171,23 @@ async def test_traced_requests__announced__are_found_by_their_trace(redis_url: s
     for number, (project, trace) in enumerate(traces.items()):
         found = await sync_to_async(traced_requests)(client, UUID(project), [trace])
         assert found == {trace: [number]}
+
+
+def test_batches__offered_by_hosts__are_taken_together_and_answered() -> None:
+    exchange.take("inserter", "none", room=1)
+    for token in ("one", "other"):
+        exchange.offer(token, b"rows of " + token.encode(), decided_at=exchange.inserter_lives(), former="")
+        assert exchange.ask(token) is Said.WAITS
+
+    group = exchange.take("inserter", "group", room=1000)
+
+    assert group == Group("group", ("one", "other"), (b"rows of one", b"rows of other"))
+    assert exchange.may_insert(group)
+    exchange.settle(group, Said.STORED)
+    assert [exchange.answer(token) for token in ("one", "other", "third")] == [Said.STORED, Said.STORED, None]
+    exchange.leave("inserter")
+    assert not exchange.inserter_lives()
+    assert exchange.ask("other") is Said.LOST
 
 
 def test_monitor__asks_whether_redis_is_there__it_is(redis_url: str) -> None:

@@ -137,12 +137,14 @@ def test_web__other_server__is_ready_and_serves_pages_and_chats(root: str, proje
 
 
 def test_shipper__started_later__ships_what_waited(start_service: StartService) -> None:
-    service = start_service(arguments=["--without", "shipper", "--without", "celery"])
+    service = start_service({"INSERTER": "1"}, arguments=["--without", "shipper", "--without", "celery"])
     client = service.openai(default_headers={"x-svc-session-id": "waited"})
     client.chat.completions.create(model="sandbox/echo", messages=[{"role": "user", "content": "Hello"}])
     assert service.pid("shipper") is None
     assert service.manage("sessions/waited").status_code == 404
 
+    up = ("prompt_gateway_child_up", frozenset({("role", "inserter")}))
+    wait_until(lambda: service.metrics().get(up) == 1, seconds=START_SECONDS, what="the inserter")
     with _running(service.var_dir, "manage.py", "ship_records"):
         wait_until(lambda: service.manage("sessions/waited").status_code == 200, seconds=START_SECONDS)
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from analytics.shipper.adoption import AdoptionError, adopt
+from analytics.shipper.inserting.handing_over import HandingOver
 from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.second_copy import SecondCopy
 from core.storage import StorageError, place_of
@@ -33,7 +34,12 @@ class Command(BaseCommand):
             self._adopt(options["spool"])
             return
         try:
-            shipper = Shipper(settings.SPOOL_DIR, with_spans=settings.GATEWAY_SPANS, lock_seconds=_LOCK_SECONDS)
+            shipper = Shipper(
+                settings.SPOOL_DIR,
+                handing_over=HandingOver(),
+                with_spans=settings.GATEWAY_SPANS,
+                lock_seconds=_LOCK_SECONDS,
+            )
         except (SpoolLockedError, ValueError) as error:
             raise CommandError(str(error)) from error
         _stop_by_signal(shipper)
