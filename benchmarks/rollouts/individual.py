@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from benchmarks.rollouts.values import MEAN_COST, REFERENCE_VALUES, Values
 from benchmarks.rollouts.warmth import COLD_DEARER, COLD_SLOWER, Prompts
 from benchmarks.rollouts.weather import Conditions, error_rates, odds_ratio
 from benchmarks.rollouts.worlds import Budget, Fault, Users, World
-from rollouts.evaluation import ArmCounts, MinuteCounts
+from rollouts.evaluation import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
 _FAILS_AGAIN = 0.5
@@ -85,6 +85,9 @@ class Individual(Traffic):
     def settle(self, minutes: int) -> None:
         self._tally.settle(minutes)
         self._settle_units(minutes)
+
+    def cohort(self, from_weight: int) -> Mapping[str, UserCounts]:
+        return self._tally.cohort(from_weight)
 
     def _settle_units(self, minutes: int) -> None:
         for one in (self._cache, self._prompts, self._spending):
@@ -242,8 +245,8 @@ class Hanging(Individual):
         self._hanging = np.bincount(drawn.minute[drawn.broken], minlength=len(conditions.load))
         return drawn.where(~drawn.broken)
 
-    def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
-        [now] = super().minute(number, stage, weight)
+    def minute(self, number: int, stage: int, weight: int, *, look: bool = False) -> list[MinuteCounts]:
+        [now] = super().minute(number, stage, weight, look=look)
         hanging = int(self._hanging[number - self.first])
         if hanging:
             self._let_hang(number, (stage, weight), hanging)

@@ -121,6 +121,8 @@ class World:
     factors, a share `fault_share` of them has the `fault`, its answers have the `target_signals`, and a share `lost` of
     its records never arrives. With `open_requests_reported` the evaluation counts requests that hang before they end.
 
+    On the day before, the provider failed at the rate `usual_errors`, as during the rollout unless it is given.
+
     With `values` requests have latencies and costs, log-normal or, with a `tail`, Pareto. Answers of both arms have the
     `signals`. Failed requests are sent again up to `retries` times, each time as a new request. With `questions` all
     requests use the response cache; unless they are `compared_alike`, only hits are left out. A share `cancelled` of
@@ -135,6 +137,7 @@ class World:
     rate: float = 60.0
     errors: float = 0.02
     target_errors: float | None = None
+    usual_errors: float | None = None
     harm_from: int = 1
     fault: Fault | None = None
     fault_share: float = 0.0
@@ -169,6 +172,7 @@ class World:
             rate=self.rate,
             errors=self.errors,
             target_errors=self.target_errors,
+            usual_errors=self.usual_errors,
             harm_from=self.harm_from,
             weather=self.weather,
             lost=self.lost,
