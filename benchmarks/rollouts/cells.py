@@ -182,7 +182,7 @@ WARMING: Mapping[str, Cell] = {
     "start-up of three minutes": Cell(_START_UP, Plan(auto=True), HARMLESS_RUNS),
     **{
         f"prompt cache, {rate}/min": Cell(
-            World(values=True, rate=rate, prompt_cache=True), Plan(auto=True, minutes=_days(rate)), HARMLESS_RUNS
+            World(values=True, rate=rate, prompt_caches=1), Plan(auto=True, minutes=_days(rate)), HARMLESS_RUNS
         )
         for rate in (10, 30, 60)
     },

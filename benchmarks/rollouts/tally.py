@@ -159,6 +159,7 @@ class _Seen:
         self.signals = requests.signals
         self.latency = None if requests.latency is None else requests.latency[self.answered]
         self.cost = None if requests.cost is None else requests.cost[self.answered]
+        self.read = requests.read[self.answered]
         used_up = Fault.BUDGET if world.budget else Fault.TOKENS
         self._by_reason = {Fault.FAILED: requests.failed, Fault.LEFT: requests.early, used_up: requests.refused}
         if fault is not None:
@@ -198,13 +199,16 @@ class _Seen:
         if self.latency is None or self.cost is None:
             return [{}] * self._number
         cells, number = self._cells[self.answered], self._number
+        latency, cost, read = bins_of(self.latency), bins_of(self.cost), self.read
         columns = (
-            histograms(cells, bins_of(self.latency), number),
+            histograms(cells, latency, number),
             sums(cells, self.latency, number),
-            histograms(cells, bins_of(self.cost), number),
+            histograms(cells, cost, number),
             map(dollars, sums(cells, self.cost, number)),
+            histograms(cells[read], latency[read], number),
+            histograms(cells[read], cost[read], number),
         )
-        names = ("latency", "latency_ms", "cost", "cost_usd")
+        names = ("latency", "latency_ms", "cost", "cost_usd", "latency_read", "cost_read")
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -129,9 +129,9 @@ class World:
     both arms' requests is left by its client, half of them before any output.
 
     The project may use `token_limit` times its usual tokens in a minute; the tokens of a request are as its cost. In
-    the first `start_up` minutes of each stage the target is three times slower. With a `prompt_cache` the provider
-    keeps the prompt of an arm for five minutes after each request; one that misses it takes 1.8 times as long and costs
-    three times as much.
+    the first `start_up` minutes of each stage the target is three times slower. With `prompt_caches` each of
+    so many machines of the provider keeps the prompt of an arm for five minutes after each request; one that misses it
+    takes 1.8 times as long and costs three times as much.
     """
 
     rate: float = 60.0
@@ -160,7 +160,7 @@ class World:
     rate_limit: RateLimit | None = None
     token_limit: float = 0.0
     start_up: int = 0
-    prompt_cache: bool = False
+    prompt_caches: int = 0
 
     @property
     def is_sticky(self) -> bool:

@@ -12,6 +12,7 @@ from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, chec
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.one_user import block_design
 from rollouts.evaluation.policy import KEPT_MINUTES, RATES, WARMING_REQUESTS, Metric
+from rollouts.evaluation.prompt_cache import latencies, separates
 from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.learning import learned
@@ -38,7 +39,8 @@ def advance(state: State, counts: MinuteCounts) -> State:
     compared = _rates_only(counts) if counts.settling or _is_cold(state, counts) else counts
     if counts.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
-        state = replace(state, **_judged(state, Block(compared.target, compared.baseline), state.baseline))
+        late = Block(compared.target, compared.baseline)
+        state = replace(state, **_judged(state, late, state.baseline, counts.stage))
     else:
         state = _current(state, compared)
     if state.sticky:
@@ -83,7 +85,7 @@ def _rates_only(counts: MinuteCounts) -> MinuteCounts:
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})
         by_user = {metric: of_minute for metric, of_minute in arm.by_user.items() if metric in RATES}
-        return replace(arm, latency={}, cost={}, users=users, by_user=by_user)
+        return replace(arm, latency={}, cost={}, latency_read={}, cost_read={}, users=users, by_user=by_user)
 
     return replace(counts, target=of(counts.target), baseline=of(counts.baseline))
 
@@ -139,7 +141,7 @@ def _current(state: State, counts: MinuteCounts) -> State:
 def _closed(state: State, block: Block) -> State:
     if block.empty:
         return state
-    changes = _judged(state, block, _without(state.baseline, state.block.baseline))
+    changes = _judged(state, block, _without(state.baseline, state.block.baseline), state.stage)
     if state.sticky:
         changes["metrics"] = {
             metric: replace(one, design=one.next_design) for metric, one in changes["metrics"].items()
@@ -158,16 +160,21 @@ def _together(state: State, block: Block) -> dict[str, Any]:
     return {"together": state.together.with_block(*both), **rise}
 
 
-def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
+def _judged(state: State, block: Block, before: ArmTotals, stage: int) -> dict[str, Any]:
     target, baseline = block.target, block.baseline
+    separate = separates(state.weights[stage - 1], sticky=state.sticky, formula=state.formula)
+    target_weights, baseline_weights = state.target_weights, state.baseline_weights
+    for own, theirs in latencies(target, baseline, separate=separate):
+        target_weights = with_weights(target_weights, own, theirs)
+        baseline_weights = with_weights(baseline_weights, theirs, own)
     if state.sticky:
         state = replace(state, metrics=_with_block_designs(state.metrics, block))
     return {
-        "metrics": judged(state, target, baseline, before),
+        "metrics": judged(state, target, baseline, before, separate=separate),
         "latency": learned(state.latency, target.latency, baseline.latency),
         "cost": learned(state.cost, target.cost, baseline.cost),
-        "target_weights": with_weights(state.target_weights, target.latency, baseline.latency),
-        "baseline_weights": with_weights(state.baseline_weights, baseline.latency, target.latency),
+        "target_weights": target_weights,
+        "baseline_weights": baseline_weights,
     }
 
 

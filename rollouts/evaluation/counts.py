@@ -80,7 +80,8 @@ class ArmCounts(Outcomes):
     """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
 
     `units` are allocation units first seen in this minute. `latency` and `cost` count answered requests by bin, in ms
-    and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums. `reasons` are those of unanswered requests.
+    and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums. `latency_read` and `cost_read` are those of them
+    whose prompt the provider read from its cache. `reasons` are those of unanswered requests.
     `left_out` are requests that count among `units` only, by reason, cache hits among them. `by_user` separates users,
     for sticky allocation only.
     """
@@ -90,6 +91,8 @@ class ArmCounts(Outcomes):
     latency_ms: int = 0
     cost: Histogram = field(default_factory=dict)
     cost_usd: Decimal = Decimal(0)
+    latency_read: Histogram = field(default_factory=dict)
+    cost_read: Histogram = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     users: UserCounts = field(default_factory=UserCounts)

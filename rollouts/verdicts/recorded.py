@@ -166,6 +166,8 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         latency_ms=row.latency_ms,
         cost=ordered(row.cost),
         cost_usd=row.cost_usd,
+        latency_read=ordered(row.latency_read),
+        cost_read=ordered(row.cost_read),
         reasons=dict(sorted(row.reasons.items())),
         left_out=dict(sorted(row.left_out.items())),
     )

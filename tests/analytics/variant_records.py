@@ -248,6 +248,8 @@ def value_of(metric: str, r: RequestRecord) -> float | None:
         return float(SIGNALS[metric](r))
     if metric == "slow":
         return float(bin_of(r.latency_ms) > LIMITS.slow_bin)
+    if metric == "eased":
+        return float(bin_of(r.latency_ms) > LIMITS.eased_bin)
     return float(r.latency_ms) if metric == "latency" else float(cost_units(r))
 
 
