@@ -57,21 +57,13 @@ def weight_before(weights: Sequence[int], stage: int) -> int:
 def not_worse(state: State, metric: Metric, target: UserCounts, baseline: UserCounts) -> float:
     """Returns ln of the factor of one look; 0 if it says nothing."""
     if metric is Metric.COST:
-        reference = state.cost.reference
-        if reference is None:
-            return 0.0
-        margin, cap = state.policy.cost_margin, reference.cap
-        return choice_factor(
-            [min(value_of(number) / margin, cap) for number in _each(target.cost)],
-            [min(value_of(number), cap) for number in _each(baseline.cost)],
-        )
+        return choice_factor(_costs(state, target, state.policy.cost_margin), _costs(state, baseline, 1.0))
     if metric is Metric.LATENCY_P95:
         # Divided by the margin, a value at the margin is as often slow as one of the baseline's.
         return choice_factor(_shares(target.eased), _shares(baseline.slow))
     if metric not in RATES or metric not in MEASURES:
         return 0.0
-    answering = state.metrics[metric].answering
-    margin = answering and margin_beside(answering.events, answering.requests, events_of(state.baseline, metric))
+    margin = _margin(state, metric)
     if margin is None:
         return 0.0
     own, theirs = (_shares(getattr(users, MEASURES[metric])) for users in (target, baseline))
@@ -111,6 +103,18 @@ def log_mean_of_many(weights: Sequence[float], drawn: int) -> float:
     highest = math.log(min(1.0, _HIGHEST / deviation))
     choices = math.lgamma(number + 1) - math.lgamma(drawn + 1) - math.lgamma(number - drawn + 1)
     return product - drawn * low + highest - choices
+
+
+def _margin(state: State, metric: Metric) -> float | None:
+    answering = state.metrics[metric].answering
+    if answering is None:
+        return None
+    return margin_beside(answering.events, answering.requests, events_of(state.baseline, metric))
+
+
+def _costs(state: State, users: UserCounts, divisor: float) -> list[float]:
+    reference = state.cost.reference
+    return [min(value_of(number) / divisor, reference.cap) for number in _each(users.cost)] if reference else []
 
 
 def _shares(users: Shares) -> list[float]:
