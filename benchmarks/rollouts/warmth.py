@@ -25,7 +25,7 @@ class Prompts:
         """Returns which requests find their arm's prompt gone. Nothing is kept before `settle`."""
         time = np.sort(first + minute + rng.random(len(minute)))
         machine = rng.integers(self._machines, size=len(minute)) if self._machines > 1 else 0
-        place = np.where(target, 0, self._machines) + machine
+        place = (np.where(target, 0, self._machines) + machine).astype(np.int64)
         self._open, self._first = (time, place), first
         cold = np.zeros(len(minute), dtype=bool)
         for number, latest in enumerate(self._latest):

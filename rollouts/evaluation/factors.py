@@ -26,7 +26,7 @@ from rollouts.evaluation.statistics.strata import moments, with_events, with_val
 
 
 def judged(
-    state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals, *, separate: bool
+    state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals, *, separate: bool = False
 ) -> Mapping[Metric, MetricState]:
     """With `separate`, latency and cost are compared among requests that are alike (see `prompt_cache`), each part as a
     block of its own."""

@@ -196,5 +196,10 @@ def at_stage(state: State, stage: int) -> State:
     if state.stage == stage:
         return state
     # The processes of this stage do not begin here, because the stage has no evidence yet.
-    began = {"together": Together(), "rise": state.rise.at_next_stage()}
-    return replace(state, stage_target=Served(), stage_baseline=Served(), **began)
+    return replace(
+        state,
+        stage_target=Served(),
+        stage_baseline=Served(),
+        together=Together(),
+        rise=state.rise.at_next_stage(),
+    )
