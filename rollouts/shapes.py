@@ -250,9 +250,9 @@ class RolloutMetric(TypedDict):
     """One metric of both arms. It does not fail below a `difference` of `failing_difference`.
 
     `evidence` (that the target is worse), `user_evidence` (that its users fare worse) and `safety` (that it is
-    harmless) are natural logarithms, as are the thresholds at which each of them decides. `user_evidence` is null for
-    random allocation. `users_undecided` means that the metric would fail if its users agreed, and `decides` that the
-    verdict rests on this metric; a metric that is not `judged` decides nothing."""
+    harmless, by its requests or its users) are natural logarithms, as are the thresholds at which each of them
+    decides. `user_evidence` is null for random allocation. `users_undecided` means that the metric would fail if its
+    users agreed, and `decides` that the verdict rests on this metric; a metric that is not `judged` decides nothing."""
 
     status: Literal["passing", "failing", "inconclusive"]
     judged: bool

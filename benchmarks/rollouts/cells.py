@@ -19,6 +19,8 @@ UNANSWERED, ERRORS, SLOW, AVERAGE, COST = (
 
 HARMLESS_RUNS = 2000
 BROKEN_RUNS = 1000
+_EXAMINED_RUNS = 500
+"""The runs of worlds that an examination brought up."""
 _HARM_RUNS = 400
 _FEW_RUNS = 200
 _DAY = 1440
@@ -182,9 +184,15 @@ WARMING: Mapping[str, Cell] = {
     "start-up of three minutes": Cell(_START_UP, Plan(auto=True), HARMLESS_RUNS),
     **{
         f"prompt cache, {rate}/min": Cell(
-            World(values=True, rate=rate, prompt_cache=True), Plan(auto=True, minutes=_days(rate)), HARMLESS_RUNS
+            World(values=True, rate=rate, prompt_caches=1), Plan(auto=True, minutes=_days(rate)), HARMLESS_RUNS
         )
         for rate in (10, 30, 60)
+    },
+    **{
+        f"prompt caches of {machines} machines, {rate}/min": Cell(
+            World(values=True, rate=rate, prompt_caches=machines), Plan(auto=True), _EXAMINED_RUNS
+        )
+        for machines, rate in ((8, 20), (8, 60), (30, 200))
     },
 }
 """Harmless targets that are slower or dearer until something has warmed up."""
@@ -235,6 +243,24 @@ _DRAINED: Mapping[str, Cell] = {
     )
 }
 
+WORSE_PROVIDER: Mapping[str, Cell] = {
+    f"provider worse than on the day before, {usual:.0%} to {now:.0%}": Cell(
+        World(errors=now, usual_errors=usual), Plan(auto=True), _EXAMINED_RUNS
+    )
+    for usual, now in ((0.01, 0.03), (0.01, 0.05), (0.02, 0.06))
+}
+"""Harmless targets of a provider that became worse for everybody between the day before and the start."""
+
+STICKY_DAY: Mapping[str, Cell] = {
+    f"sticky, 300 users, ICC 0.05, a day{name}": Cell(world, Plan(auto=True), _EXAMINED_RUNS)
+    for name, world in {
+        "": World(users=Users(300, icc=0.05)),
+        " with latency and cost": World(values=True, users=Users(300, icc=0.05)),
+    }.items()
+}
+"""Harmless targets under sticky allocation that have the time to complete."""
+STICKY_MARGIN = "sticky, 300 users, ICC 0.05, a day at the margin of errors"
+
 SHARED_LIMIT = "tokens of the project, target of three times the tokens"
 UNSETTLED = "start-up of three minutes, judged at once"
 
@@ -257,6 +283,9 @@ _HARM: Mapping[str, Cell] = {
     "latency +30 %": _harmful(World(values=True, latency_factor=1.3), _watch(AVERAGE)),
     "latency doubled": _harmful(World(values=True, latency_factor=2.0), _watch(AVERAGE)),
     "p95 +50 %": _harmful(World(values=True, latency_factor=1.5), _watch(SLOW)),
+    "p95 +50 %, prompt caches of 8 machines": _harmful(
+        World(values=True, latency_factor=1.5, prompt_caches=8), _watch(SLOW), _EXAMINED_RUNS
+    ),
     "cost +20 %": _harmful(World(values=True, cost_factor=1.2), Plan(auto=True)),
     "cost +50 %": _harmful(World(values=True, cost_factor=1.5), _watch(COST)),
     "cost doubled": _harmful(World(values=True, cost_factor=2.0), _watch(COST)),
@@ -290,6 +319,7 @@ _OTHERS: Mapping[str, Cell] = {
     "margin of latency and cost": Cell(
         World(values=True, latency_factor=LATENCY_MARGIN, cost_factor=Policy().cost_margin), Plan(), 500
     ),
+    STICKY_MARGIN: Cell(World(users=Users(300, icc=0.05), target_errors=0.04), Plan(auto=True), _EXAMINED_RUNS),
     "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, clusters_reported=False)), _WATCH_ERRORS, 200),
     "records lost": Cell(World(lost=0.2), Plan(), 300),
     "records lost, all of the target's at 50 %": Cell(World(lost=1.0, harm_from=5), Plan(), 300),
@@ -307,6 +337,8 @@ CELLS: Mapping[str, Cell] = {
     **ERRORS_ONLY,
     **RANDOM,
     **STICKY_CELLS,
+    **STICKY_DAY,
+    **WORSE_PROVIDER,
     **HARMLESS_OF_THE_LOG,
     **HITS_ONLY,
     **_HARM,

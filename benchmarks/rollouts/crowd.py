@@ -90,12 +90,13 @@ def by_minute(valued: Valued, minutes: int, *, is_mean: bool) -> list[MinuteUser
 
 
 class _Sums:
-    """Every user's requests and the sum of their values for one metric: of the stage's first five, and of all in each
-    arm."""
+    """Every user's requests and the sum of their values for one metric: of the stage's first five, of all in each arm,
+    and, as `before`, of all in each arm before the stage."""
 
     def __init__(self, users: int) -> None:
         self.stage_requests, self.stage_values = np.zeros((2, users))
         self.requests, self.values = np.zeros((2, 2, users))
+        self.before = np.zeros((2, 2, users))
         self.clusters = np.zeros((2, 6))
 
 
@@ -124,6 +125,7 @@ class Ledger:
         self._stage, self._weight_before, self._weight = stage, self._weight, weight
         for sums in self._sums.values():
             sums.stage_requests[:] = sums.stage_values[:] = 0
+            sums.before = np.array((sums.requests, sums.values))
 
     def new_users(self, minute: Integers, user: Integers) -> Integers:
         self._users = (minute, user)
@@ -143,6 +145,17 @@ class Ledger:
         self._open[name] = _Open(requests, stage_rank, steps)
         baseline, target = (self._after(sums.clusters[one], requests, steps, arm == one, minutes) for one in (0, 1))
         return Look(complete, baseline, target)
+
+    def means_in_stage(self, name: str, *, target: bool, from_weight: int, least: int) -> Floats:
+        """Returns the mean value of each of an arm's users with a bucket from this weight on and so many requests in
+        the stage, of what is settled."""
+        if name not in self._sums:
+            return np.zeros(0)
+        sums, arm = self._sums[name], int(target)
+        requests, values = sums.requests[arm] - sums.before[0, arm], sums.values[arm] - sums.before[1, arm]
+        chosen = (requests >= least) & (self._buckets >= from_weight)
+        found: Floats = values[chosen] / requests[chosen]
+        return found
 
     def settle(self, minutes: int) -> None:
         if self._users is not None:

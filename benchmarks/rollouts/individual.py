@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from benchmarks.rollouts.values import MEAN_COST, REFERENCE_VALUES, Values
 from benchmarks.rollouts.warmth import COLD_DEARER, COLD_SLOWER, Prompts
 from benchmarks.rollouts.weather import Conditions, error_rates, odds_ratio
 from benchmarks.rollouts.worlds import Budget, Fault, Users, World
-from rollouts.evaluation import ArmCounts, MinuteCounts
+from rollouts.evaluation import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
 _FAILS_AGAIN = 0.5
@@ -52,7 +52,7 @@ class Individual(Traffic):
         self._cache = Cache(world.questions, rng) if world.questions else None
         if self._cache:
             self._cache.warm(rng, world.rate, world.errors)
-        self._prompts = Prompts() if world.prompt_cache else None
+        self._prompts = Prompts(world.prompt_caches) if world.prompt_caches else None
         units = self._keys or self._crowd
         self._spending = Spending(world.budget, units.number) if world.budget and units else None
         self._values = Values(world, self._crowd, rng)
@@ -86,6 +86,9 @@ class Individual(Traffic):
         self._tally.settle(minutes)
         self._settle_units(minutes)
 
+    def cohort(self, from_weight: int) -> Mapping[str, UserCounts]:
+        return self._tally.cohort(from_weight)
+
     def _settle_units(self, minutes: int) -> None:
         for one in (self._cache, self._prompts, self._spending):
             if one:
@@ -106,7 +109,10 @@ class Individual(Traffic):
             tried = tried.at(~tried.target | (rng.random(len(tried.minute)) >= world.lost))
         minute, user, target = tried.minute, tried.user, tried.target
         number, nothing = len(minute), np.zeros(len(minute), dtype=bool)
-        latency, cost = self._drawn_values(first, tried, conditions, harmed=harmed)
+        read = nothing
+        if self._prompts:
+            read = ~self._prompts.cold(rng, first, minute, target)
+        latency, cost = self._drawn_values(first, tried, read, conditions, harmed=harmed)
         above, refused = self._refused(first, tried, cost)
         goes_on = ~(above | refused)
         failed = tried.failed & goes_on
@@ -135,10 +141,11 @@ class Individual(Traffic):
             latency=latency,
             cost=cost,
             signals=signals(world, rng, target & harmed, conditions.fallback[minute]),
+            read=read,
         )
 
     def _drawn_values(
-        self, first: int, tried: _Tried, conditions: Conditions, *, harmed: bool
+        self, first: int, tried: _Tried, read: Flags, conditions: Conditions, *, harmed: bool
     ) -> tuple[Floats, Floats] | tuple[None, None]:
         world = self.world
         if not world.values:
@@ -149,9 +156,8 @@ class Individual(Traffic):
         if self._cache:
             slow *= self._cache.slow[tried.question]
         if self._prompts:
-            cold = self._prompts.cold(self.rng, first, tried.minute, tried.target)
-            slow[cold] *= COLD_SLOWER
-            dear[cold] *= COLD_DEARER
+            slow[~read] *= COLD_SLOWER
+            dear[~read] *= COLD_DEARER
         if world.start_up:
             starting = first + tried.minute < self.stage_began + world.start_up
             slow[tried.target & starting] *= _START_UP_SLOWER
@@ -242,8 +248,8 @@ class Hanging(Individual):
         self._hanging = np.bincount(drawn.minute[drawn.broken], minlength=len(conditions.load))
         return drawn.where(~drawn.broken)
 
-    def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
-        [now] = super().minute(number, stage, weight)
+    def minute(self, number: int, stage: int, weight: int, *, look: bool = False) -> list[MinuteCounts]:
+        [now] = super().minute(number, stage, weight, look=look)
         hanging = int(self._hanging[number - self.first])
         if hanging:
             self._let_hang(number, (stage, weight), hanging)

@@ -20,8 +20,11 @@ from benchmarks.rollouts.cells import (
     SLOW,
     STICKY,
     STICKY_CELLS,
+    STICKY_DAY,
+    STICKY_MARGIN,
     UNSETTLED,
     WAYS,
+    WORSE_PROVIDER,
     broken_way,
     sticky_cell,
 )
@@ -86,6 +89,12 @@ def _requests(metric: Metric) -> Callable[[Sequence[Run]], str]:
 
 def _z_tests(runs: Sequence[Run]) -> str:
     return f"a z-test each minute: {sum(Z_TEST in run.alarms for run in runs) / len(runs):.1%}"
+
+
+def _ended(runs: Sequence[Run]) -> str:
+    back = f"rolled back {sum(run.rolled_back for run in runs) / len(runs):.1%}"
+    minutes = sorted(run.minutes for run in runs if run.completed)
+    return f"{back}; half of those that complete by minute {minutes[len(minutes) // 2]}" if minutes else back
 
 
 def _failing(runs: Sequence[Run]) -> str:
@@ -160,6 +169,11 @@ def _caught(text: str, cell: str, metric: Metric, requests: int) -> Promise:
     return Promise(text, (cell,), 0.90, _within(metric, requests), True, _requests(metric))
 
 
+def _completes(name: str, share: float) -> Promise:
+    text = f"{name[0].upper()}{name[1:]}, harmless: completes within a day"
+    return Promise(text, (name,), share, _done, True, _ended)
+
+
 def _rolls_back(text: str, cell: str) -> Promise:
     return Promise(text, (cell,), 0.05, _rolled_back, detail=_completed)
 
@@ -204,6 +218,8 @@ _HARMLESS: tuple[Promise, ...] = (
     _rolls_back("Harmless beside a warm response cache, 4 % of uncached calls fail: rolled back", "cache, errors 4 %"),
     _rolls_back("Harmless beside a warm response cache, 2 % of uncached calls fail: rolled back", "cache, errors 2 %"),
     *(_rolls_back(f"Harmless, {name}: rolled back", name) for name in HARMLESS_OF_THE_LOG),
+    *(_completes(name, 0.90) for name in WORSE_PROVIDER),
+    *(_rolls_back(f"{name[0].upper()}{name[1:]}, harmless: rolled back", name) for name in WORSE_PROVIDER),
     Mean(
         "Harmless, outages of both arms: minutes in which it is held because both do worse than the day before",
         ("outages",),
@@ -228,6 +244,15 @@ _STICKY: tuple[Promise, ...] = (
         for name in STICKY_CELLS
         if name not in {sticky_cell(users, icc) for users, icc in STICKY}
     ),
+    *(_completes(name, 0.60) for name in STICKY_DAY),
+    *(_rolls_back(f"{name[0].upper()}{name[1:]}, harmless: rolled back", name) for name in STICKY_DAY),
+    Promise(
+        "Sticky, 300 users, ICC 0.05: passes within a day although errors are at the margin, 2 → 4 %",
+        (STICKY_MARGIN,),
+        0.05,
+        _passed(ERRORS),
+        detail=_ended,
+    ),
 )
 
 _HARMFUL: tuple[Promise, ...] = (
@@ -247,6 +272,12 @@ _HARMFUL: tuple[Promise, ...] = (
     _caught("Latency average +30 %: caught within 700", "latency +30 %", AVERAGE, 700),
     _caught("Latency average doubled: caught within 100", "latency doubled", AVERAGE, 100),
     _caught("Latency p95 +50 %: caught within 700", "p95 +50 %", SLOW, 700),
+    _caught(
+        "Latency p95 +50 % beside prompt caches of 8 machines: caught within 700",
+        "p95 +50 %, prompt caches of 8 machines",
+        SLOW,
+        700,
+    ),
     _caught("Errors 2 → 6 % at 3/min: caught within 700", "errors 2 to 6 %, 3/min", ERRORS, 700),
     Promise(
         "Errors 2 → 6 % from the stage of 50 % on: caught within 700 of its beginning",

@@ -14,7 +14,8 @@ class Requests:
     `failed` means an error of the provider, `broken` the world's fault, `left` that the client was gone, `early` that
     it left before any output, `refused` that a budget or a limit of tokens was used up. A cache `hit` and a request
     that is `limited`, above a rate limit, have no other outcome. `elsewhere` means that the answer was in the other
-    arm's cache. `latency` and `cost` are those of an answer, `signals` what is wrong with it.
+    arm's cache. `latency` and `cost` are those of an answer, `signals` what is wrong with it, and `read` means that the
+    provider found its prompt in a cache.
     """
 
     minute: Integers
@@ -31,6 +32,7 @@ class Requests:
     latency: Floats | None
     cost: Floats | None
     signals: Mapping[Metric, Flags]
+    read: Flags
 
     def where(self, chosen: Flags) -> Requests:
         return Requests(
@@ -48,4 +50,5 @@ class Requests:
             None if self.latency is None else self.latency[chosen],
             None if self.cost is None else self.cost[chosen],
             {metric: flags[chosen] for metric, flags in self.signals.items()},
+            self.read[chosen],
         )

@@ -24,6 +24,7 @@ from rollouts.evaluation import (
     figures,
     initial_state,
 )
+from rollouts.evaluation.cohort import due_look, weight_before
 from rollouts.evaluation.policy import ALPHA, RATES
 from rollouts.evaluation.state import at_stage
 from rollouts.evaluation.terms import Reason
@@ -162,7 +163,9 @@ class _Walk:
         number, weight = self._index + 1, DEFAULT_STAGES[self._index].weight
         if number == self._world.harm_from and self.run.harmed_after is None:
             self.run.harmed_after, self.run.harmed_minute = self._state.target.requests, self._minute
-        counts = self._source.minute(self._minute, number, weight)
+        look = self._world.is_sticky and self._state.stage == number and due_look(self._state, self._minute) is not None
+        counts = self._source.minute(self._minute, number, weight, look=look)
+        cohort = self._source.cohort(weight_before(_WEIGHTS, number)) if look else {}
         self._stage_requests += sum(
             one.target.requests + one.target.uncompared for one in counts if one.stage == number
         )
@@ -170,7 +173,7 @@ class _Walk:
             self._pooled.append((number, *_pooled(counts)))
         settling = self._plan.settles and self._minute - self._started <= DEFAULT_STAGES[self._index].settle_minutes
         return [
-            replace(one, settling=True) if settling and one.stage == number else one
+            replace(one, settling=settling, cohort=cohort) if one.stage == number and (settling or cohort) else one
             for one in counts
             if one.target.units or one.baseline.units or one.target.requests
         ]

@@ -12,9 +12,10 @@ from benchmarks.rollouts.requests import Requests
 from benchmarks.rollouts.weather import Conditions
 from benchmarks.rollouts.worlds import Fault, World
 from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteUsers
+from rollouts.evaluation.cohort import LEAST_REQUESTS, SHARE_UNIT
 from rollouts.evaluation.counts import UserCounts
 from rollouts.evaluation.policy import EXACT
-from rollouts.evaluation.statistics.grid import Histogram
+from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, Histogram
 from rollouts.evaluation.statistics.reference import reference_from
 
 Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
@@ -31,11 +32,12 @@ _FIELDS = {
     **{metric: metric.value for metric in EXACT},
 }
 """The fields of `UserCounts`."""
+_EASED, _QUANTITIES = "eased", ("latency", "cost")
 _NONE = UserCounts()
 _NO_CLUSTERS: Clusters = ({}, {})
 
 _Look = tuple[tuple[Metric, ...], Flags, Floats]
-"""Metrics, the requests that have a value of them, and these values."""
+"""Metrics, none for what only cohorts need, the requests that have a value of them, and these values."""
 
 
 class Tally:
@@ -65,6 +67,26 @@ class Tally:
         ]
         return [(cells[2 * index + 1], cells[2 * index], clusters[index]) for index in range(minutes)]
 
+    def cohort(self, from_weight: int) -> dict[str, UserCounts]:
+        """Returns the users whose bucket is from this weight on, each with the mean of all settled requests of the
+        stage."""
+        ledger = self._ledger
+        if not ledger:
+            return {}
+
+        def users(name: str, *, target: bool) -> dict[int, int]:
+            means = ledger.means_in_stage(name, target=target, from_weight=from_weight, least=LEAST_REQUESTS)
+            scores = bins_of(means) if name in _QUANTITIES else np.rint(SHARE_UNIT * means).astype(np.int64)
+            return dict(sorted(Counter(scores.tolist()).items()))
+
+        names = {name: name for name in (*_FIELDS.values(), _EASED)}
+        if self._alike:
+            names["unanswered"] = "errors"
+        return {
+            arm: UserCounts(**{field: users(name, target=arm == "target") for field, name in names.items()})
+            for arm in ("target", "baseline")
+        }
+
     def _units(self, requests: Requests) -> Flags:
         if not self._ledger:
             return np.ones(len(requests.minute), dtype=bool)
@@ -82,8 +104,9 @@ class Tally:
         clusters: list[Clusters] = [({}, {}) for _ in range(minutes)]
         for metrics, chosen, values in self._looks(seen):
             valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
-            look = self._ledger.look(metrics[0].value, valued, minutes)
-            is_mean = metrics[0] in (Metric.LATENCY_AVERAGE, Metric.COST)
+            name = _FIELDS[metrics[0]] if metrics else _EASED
+            look = self._ledger.look(name, valued, minutes)
+            is_mean = name in _QUANTITIES
             if valued.value.any():
                 for cell, found in zip(by_user, by_minute(valued, minutes, is_mean=is_mean), strict=True):
                     cell.update(dict.fromkeys(metrics, found))
@@ -106,8 +129,10 @@ class Tally:
         if absent := tuple(metric for metric in EXACT if metric not in seen.signals):
             looks.append((absent, answered, np.zeros(int(answered.sum()))))
         if seen.latency is not None and seen.cost is not None and self._latency and self._cost:
-            slow = (bins_of(seen.latency) > self._latency.slow_bin).astype(float)
-            looks.append(((Metric.LATENCY_P95,), answered, slow))
+            slow, eased = (
+                (bins_of(seen.latency) > self._latency.slow_bin + more).astype(float) for more in (0, BINS_PER_MARGIN)
+            )
+            looks += [((Metric.LATENCY_P95,), answered, slow), ((), answered, eased)]
             looks.append(((Metric.LATENCY_AVERAGE,), answered, np.minimum(seen.latency, self._latency.cap)))
             looks.append(((Metric.COST,), answered, np.minimum(seen.cost, self._cost.cap)))
         return looks
@@ -134,6 +159,7 @@ class _Seen:
         self.signals = requests.signals
         self.latency = None if requests.latency is None else requests.latency[self.answered]
         self.cost = None if requests.cost is None else requests.cost[self.answered]
+        self.read = requests.read[self.answered]
         used_up = Fault.BUDGET if world.budget else Fault.TOKENS
         self._by_reason = {Fault.FAILED: requests.failed, Fault.LEFT: requests.early, used_up: requests.refused}
         if fault is not None:
@@ -173,13 +199,16 @@ class _Seen:
         if self.latency is None or self.cost is None:
             return [{}] * self._number
         cells, number = self._cells[self.answered], self._number
+        latency, cost, read = bins_of(self.latency), bins_of(self.cost), self.read
         columns = (
-            histograms(cells, bins_of(self.latency), number),
+            histograms(cells, latency, number),
             sums(cells, self.latency, number),
-            histograms(cells, bins_of(self.cost), number),
+            histograms(cells, cost, number),
             map(dollars, sums(cells, self.cost, number)),
+            histograms(cells[read], latency[read], number),
+            histograms(cells[read], cost[read], number),
         )
-        names = ("latency", "latency_ms", "cost", "cost_usd")
+        names = ("latency", "latency_ms", "cost", "cost_usd", "latency_read", "cost_read")
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

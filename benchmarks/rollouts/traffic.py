@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from benchmarks.rollouts.weather import Conditions, Sky, error_rates
 from benchmarks.rollouts.worlds import Fault, World
-from rollouts.evaluation import ArmCounts, MinuteCounts
+from rollouts.evaluation import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.statistics.grid import Histogram
 
 _BLOCK = 60
@@ -31,13 +31,14 @@ class Traffic(ABC):
         self._block = self.first = self._end = 0
         self._ahead: Sequence[MinuteCounts] = ()
 
-    def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
+    def minute(self, number: int, stage: int, weight: int, *, look: bool = False) -> list[MinuteCounts]:
+        """With a `look`, all minutes before have happened, for `cohort`."""
         if number >= self._end:
             self.settle(number - self.first)
             self._block, self._end = number, number + _BLOCK
             self._conditions = self._sky.minutes(number, _BLOCK)
             self._draw(number, stage, weight)
-        elif (stage, weight) != self._key:
+        elif look or (stage, weight) != self._key:
             self.settle(number - self.first)
             self._draw(number, stage, weight)
         return [self._ahead[number - self.first]]
@@ -55,6 +56,10 @@ class Traffic(ABC):
     def settle(self, minutes: int) -> None:  # noqa: B027 - most traffic remembers nothing
         """The first `minutes` of the minutes drawn have happened, the others have not."""
 
+    def cohort(self, from_weight: int) -> Mapping[str, UserCounts]:
+        """Returns the users with a bucket from this weight on, by what has happened of the stage."""
+        return {}
+
     def reference(self) -> tuple[Histogram, Histogram]:
         return {}, {}
 
@@ -62,7 +67,8 @@ class Traffic(ABC):
         world = self.world
         conditions = Sky(world.weather, self.rng).minutes(1, _DAY)
         requests = world.rate * conditions.load
-        unanswered = requests * error_rates(world.errors, conditions.odds, conditions.failing)
+        usual = world.errors if world.usual_errors is None else world.usual_errors
+        unanswered = requests * error_rates(usual, conditions.odds, conditions.failing)
         left = requests * world.cancelled / 2
         return round(float((unanswered + left).sum())), round(float(requests.sum()))
 

@@ -13,27 +13,30 @@ _KEPT_MINUTES = 5.0
 
 
 class Prompts:
-    def __init__(self) -> None:
-        self._latest = [-math.inf, 0.0]
-        """The minutes of the latest requests, of the target's first of all; the baseline has been served until now."""
-        self._open: tuple[Floats, Flags] | None = None
+    def __init__(self, machines: int) -> None:
+        self._machines = machines
+        self._latest = np.repeat([-math.inf, 0.0], machines)
+        """The minutes of the latest requests by arm and machine, the target's first; the baseline has been served until
+        now."""
+        self._open: tuple[Floats, Integers] | None = None
         self._first = 0
 
     def cold(self, rng: np.random.Generator, first: int, minute: Integers, target: Flags) -> Flags:
         """Returns which requests find their arm's prompt gone. Nothing is kept before `settle`."""
         time = np.sort(first + minute + rng.random(len(minute)))
-        self._open, self._first = (time, target), first
+        machine = rng.integers(self._machines, size=len(minute)) if self._machines > 1 else 0
+        place = (np.where(target, 0, self._machines) + machine).astype(np.int64)
+        self._open, self._first = (time, place), first
         cold = np.zeros(len(minute), dtype=bool)
-        for arm, latest in zip((True, False), self._latest, strict=True):
-            mine = target == arm
+        for number, latest in enumerate(self._latest):
+            mine = place == number
             cold[mine] = np.diff(time[mine], prepend=latest) > _KEPT_MINUTES
         return cold
 
     def settle(self, minutes: int) -> None:
         if self._open is None:
             return
-        time, target = self._open
+        time, place = self._open
         happened = time < self._first + minutes
-        for index, arm in enumerate((True, False)):
-            self._latest[index] = time[happened & (target == arm)].max(initial=self._latest[index])
+        np.maximum.at(self._latest, place[happened], time[happened])
         self._open = None

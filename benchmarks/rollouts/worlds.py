@@ -121,20 +121,23 @@ class World:
     factors, a share `fault_share` of them has the `fault`, its answers have the `target_signals`, and a share `lost` of
     its records never arrives. With `open_requests_reported` the evaluation counts requests that hang before they end.
 
+    On the day before, the provider failed at the rate `usual_errors`, as during the rollout unless it is given.
+
     With `values` requests have latencies and costs, log-normal or, with a `tail`, Pareto. Answers of both arms have the
     `signals`. Failed requests are sent again up to `retries` times, each time as a new request. With `questions` all
     requests use the response cache; unless they are `compared_alike`, only hits are left out. A share `cancelled` of
     both arms' requests is left by its client, half of them before any output.
 
     The project may use `token_limit` times its usual tokens in a minute; the tokens of a request are as its cost. In
-    the first `start_up` minutes of each stage the target is three times slower. With a `prompt_cache` the provider
-    keeps the prompt of an arm for five minutes after each request; one that misses it takes 1.8 times as long and costs
-    three times as much.
+    the first `start_up` minutes of each stage the target is three times slower. With `prompt_caches` each of
+    so many machines of the provider keeps the prompt of an arm for five minutes after each request; one that misses it
+    takes 1.8 times as long and costs three times as much.
     """
 
     rate: float = 60.0
     errors: float = 0.02
     target_errors: float | None = None
+    usual_errors: float | None = None
     harm_from: int = 1
     fault: Fault | None = None
     fault_share: float = 0.0
@@ -157,7 +160,7 @@ class World:
     rate_limit: RateLimit | None = None
     token_limit: float = 0.0
     start_up: int = 0
-    prompt_cache: bool = False
+    prompt_caches: int = 0
 
     @property
     def is_sticky(self) -> bool:
@@ -169,6 +172,7 @@ class World:
             rate=self.rate,
             errors=self.errors,
             target_errors=self.target_errors,
+            usual_errors=self.usual_errors,
             harm_from=self.harm_from,
             weather=self.weather,
             lost=self.lost,

@@ -7,10 +7,12 @@ from operator import sub
 from typing import Any
 
 from rollouts.evaluation.blocks import EMPTY, Block, without_unused_counts
+from rollouts.evaluation.cohort import due_look, not_worse
 from rollouts.evaluation.counts import ArmCounts, MinuteCounts, UserCounts, check_place, combined
 from rollouts.evaluation.factors import judged
 from rollouts.evaluation.one_user import block_design
 from rollouts.evaluation.policy import KEPT_MINUTES, RATES, WARMING_REQUESTS, Metric
+from rollouts.evaluation.prompt_cache import latencies, separates
 from rollouts.evaluation.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, alike
 from rollouts.evaluation.statistics.clustering import design_of_arms
 from rollouts.evaluation.statistics.learning import learned
@@ -29,13 +31,16 @@ def advance(state: State, counts: MinuteCounts) -> State:
     last = state.last_minute, state.last_stage
     check_place(counts.minute, counts.stage, last=last, stages=len(state.weights))
     if counts.stage > state.stage:
-        state = _entered(state, counts.stage)
+        state = _entered(state, counts)
     if counts.clusters:
         state = _clustered(state, counts)
+    if counts.cohort and counts.stage == state.stage:
+        state = _looked(state, counts)
     compared = _rates_only(counts) if counts.settling or _is_cold(state, counts) else counts
     if counts.stage < state.stage:
         # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
-        state = replace(state, **_judged(state, Block(compared.target, compared.baseline), state.baseline))
+        late = Block(compared.target, compared.baseline)
+        state = replace(state, **_judged(state, late, state.baseline, counts.stage))
     else:
         state = _current(state, compared)
     if state.sticky:
@@ -80,12 +85,13 @@ def _rates_only(counts: MinuteCounts) -> MinuteCounts:
     def of(arm: ArmCounts) -> ArmCounts:
         users = replace(arm.users, slow={}, latency={}, cost={})
         by_user = {metric: of_minute for metric, of_minute in arm.by_user.items() if metric in RATES}
-        return replace(arm, latency={}, cost={}, users=users, by_user=by_user)
+        return replace(arm, latency={}, cost={}, latency_read={}, cost_read={}, users=users, by_user=by_user)
 
     return replace(counts, target=of(counts.target), baseline=of(counts.baseline))
 
 
-def _entered(state: State, stage: int) -> State:
+def _entered(state: State, counts: MinuteCounts) -> State:
+    stage = counts.stage
     state = _closed(state, state.block)
     if state.new_users != NOBODY:
         state = _users_judged(state, state.new_users)
@@ -96,10 +102,13 @@ def _entered(state: State, stage: int) -> State:
     return replace(
         state,
         stage=stage,
+        stage_minute=counts.minute if state.formula > 3 else 0,
+        looks=0,
         stage_target=Served(),
         stage_baseline=Served(),
         new_users=NOBODY,
         together=Together(),
+        rise=state.rise.at_next_stage() if state.formula > 3 and state.stage else state.rise,
         metrics=alike({metric: one.with_process(begin[metric]) for metric, one in state.metrics.items()})
         if any(begin.values())
         else state.metrics,
@@ -115,6 +124,15 @@ def _clustered(state: State, counts: MinuteCounts) -> State:
     return replace(state, metrics=metrics)
 
 
+def _looked(state: State, counts: MinuteCounts) -> State:
+    number = due_look(state, counts.minute)
+    if number is None:
+        return state
+    arms = [counts.cohort.get(arm, UserCounts()) for arm in ("target", "baseline")]
+    metrics = {metric: one.with_look(number, not_worse(state, metric, *arms)) for metric, one in state.metrics.items()}
+    return replace(state, metrics=metrics, looks=number + 1)
+
+
 def _current(state: State, counts: MinuteCounts) -> State:
     block = state.block.joined(counts)
     return _closed(state, block) if block.full else replace(state, block=without_unused_counts(block))
@@ -123,33 +141,40 @@ def _current(state: State, counts: MinuteCounts) -> State:
 def _closed(state: State, block: Block) -> State:
     if block.empty:
         return state
-    changes = _judged(state, block, _without(state.baseline, state.block.baseline))
+    changes = _judged(state, block, _without(state.baseline, state.block.baseline), state.stage)
     if state.sticky:
         changes["metrics"] = {
             metric: replace(one, design=one.next_design) for metric, one in changes["metrics"].items()
         }
-    return replace(state, block=EMPTY, together=_together(state, block), **changes)
+    return replace(state, block=EMPTY, **_together(state, block), **changes)
 
 
-def _together(state: State, block: Block) -> Together:
+def _together(state: State, block: Block) -> dict[str, Any]:
     arms = (block.target, block.baseline)
-    return state.together.with_block(
+    both = (
         sum([arm.requests + arm.uncompared for arm in arms]),
         sum([arm.unanswered + arm.uncompared_unanswered for arm in arms]),
         state.usual_share,
     )
+    rise = {"rise": state.rise.with_block(*both)} if state.formula > 3 else {}
+    return {"together": state.together.with_block(*both), **rise}
 
 
-def _judged(state: State, block: Block, before: ArmTotals) -> dict[str, Any]:
+def _judged(state: State, block: Block, before: ArmTotals, stage: int) -> dict[str, Any]:
     target, baseline = block.target, block.baseline
+    separate = separates(state.weights[stage - 1], sticky=state.sticky, formula=state.formula)
+    target_weights, baseline_weights = state.target_weights, state.baseline_weights
+    for own, theirs in latencies(target, baseline, separate=separate):
+        target_weights = with_weights(target_weights, own, theirs)
+        baseline_weights = with_weights(baseline_weights, theirs, own)
     if state.sticky:
         state = replace(state, metrics=_with_block_designs(state.metrics, block))
     return {
-        "metrics": judged(state, target, baseline, before),
+        "metrics": judged(state, target, baseline, before, separate=separate),
         "latency": learned(state.latency, target.latency, baseline.latency),
         "cost": learned(state.cost, target.cost, baseline.cost),
-        "target_weights": with_weights(state.target_weights, target.latency, baseline.latency),
-        "baseline_weights": with_weights(state.baseline_weights, baseline.latency, target.latency),
+        "target_weights": target_weights,
+        "baseline_weights": baseline_weights,
     }
 
 

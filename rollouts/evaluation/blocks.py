@@ -51,5 +51,7 @@ def _joined(one: ArmCounts, other: ArmCounts) -> ArmCounts:
         **combined(one, other),
         latency=joined_histograms(one.latency, other.latency),
         cost=joined_histograms(one.cost, other.cost),
+        latency_read=joined_histograms(one.latency_read, other.latency_read),
+        cost_read=joined_histograms(one.cost_read, other.cost_read),
         by_user=joined_by_user(one.by_user, other.by_user),
     )

@@ -20,12 +20,14 @@ class UserCounts:
     """The users of one arm who start to count in this minute, for sticky allocation only: users who were not in the
     target before the stage, and whose fifth request of the stage was recorded in this minute.
 
-    `latency` and `cost` hold the bins (see `grid`) of the means of a user's first five requests.
+    `latency` and `cost` hold the bins (see `grid`) of the means of a user's first five requests. `eased` is for cohorts
+    (see `MinuteCounts`) only: requests that are slow even when divided by the margin.
     """
 
     errors: Shares = field(default_factory=dict)
     unanswered: Shares = field(default_factory=dict)
     slow: Shares = field(default_factory=dict)
+    eased: Shares = field(default_factory=dict)
     contract: Shares = field(default_factory=dict)
     truncated: Shares = field(default_factory=dict)
     fallback: Shares = field(default_factory=dict)
@@ -78,7 +80,8 @@ class ArmCounts(Outcomes):
     """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
 
     `units` are allocation units first seen in this minute. `latency` and `cost` count answered requests by bin, in ms
-    and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums. `reasons` are those of unanswered requests.
+    and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums. `latency_read` and `cost_read` are those of them
+    whose prompt the provider read from its cache. `reasons` are those of unanswered requests.
     `left_out` are requests that count among `units` only, by reason, cache hits among them. `by_user` separates users,
     for sticky allocation only.
     """
@@ -88,6 +91,8 @@ class ArmCounts(Outcomes):
     latency_ms: int = 0
     cost: Histogram = field(default_factory=dict)
     cost_usd: Decimal = Decimal(0)
+    latency_read: Histogram = field(default_factory=dict)
+    cost_read: Histogram = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     users: UserCounts = field(default_factory=UserCounts)
@@ -103,6 +108,9 @@ class MinuteCounts:
     `clusters` (baseline's users) and `target_clusters` are for sticky allocation, where requests of a user depend on
     each other: sums from the start to the end of this or an earlier minute, never of a later one. They weigh the
     minutes after this one.
+
+    `cohort` has the users of each arm, "target" and "baseline", when a look at them is due (see `cohort`). All requests
+    of the stage until an earlier time or the end of this minute count, and shares are in thousandths.
     """
 
     minute: int
@@ -113,6 +121,7 @@ class MinuteCounts:
     clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
     target_clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
     settling: bool = False
+    cohort: Mapping[str, UserCounts] = field(default_factory=dict)
 
 
 def check_place(minute: int, stage: int, *, last: tuple[int, int], stages: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from rollouts.evaluation.counts import ArmCounts, events_of
 from rollouts.evaluation.one_user import excess
 from rollouts.evaluation.policy import LATENCY_MARGIN, RATES, Metric
+from rollouts.evaluation.prompt_cache import costs, latencies
 from rollouts.evaluation.state import ArmTotals, MetricState, State
 from rollouts.evaluation.statistics.clustering import Variation
 from rollouts.evaluation.statistics.evidence import (
@@ -24,35 +25,26 @@ from rollouts.evaluation.statistics.reference import Reference
 from rollouts.evaluation.statistics.strata import moments, with_events, with_values
 
 
-def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
-    metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
+def judged(
+    state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals, *, separate: bool = False
+) -> Mapping[Metric, MetricState]:
+    """With `separate`, latency and cost are compared among requests that are alike (see `prompt_cache`), each part as a
+    block of its own."""
+    latency, cost = state.latency.reference, state.cost.reference
+    slow, average, dear = (state.metrics[one] for one in (Metric.LATENCY_P95, Metric.LATENCY_AVERAGE, Metric.COST))
     allowed, waiting = 1 + state.policy.cost_allowance, state.waiting(Metric.LATENCY_AVERAGE)
     tilted = tilt_factors_3 if state.formula == 3 else tilt_factors
+    over = excess(target, baseline, Metric.LATENCY_P95)
+    for arms in latencies(target, baseline, separate=separate):
+        slow = _slow(slow, arms, latency, state.waiting(Metric.LATENCY_P95), over)
+        average = _means(average, arms, latency, (1.0, LATENCY_MARGIN), waiting, tilted)
+    for arms in costs(target, baseline, separate=separate):
+        dear = _means(dear, arms, cost, (allowed, state.policy.cost_margin), waiting, tilted)
     return {
         **_rates(state, target, baseline, before),
-        Metric.LATENCY_P95: _slow(
-            metrics[Metric.LATENCY_P95],
-            (target.latency, baseline.latency),
-            latency,
-            state.waiting(Metric.LATENCY_P95),
-            excess(target, baseline, Metric.LATENCY_P95),
-        ),
-        Metric.LATENCY_AVERAGE: _means(
-            metrics[Metric.LATENCY_AVERAGE],
-            (target.latency, baseline.latency),
-            latency,
-            (1.0, LATENCY_MARGIN),
-            waiting,
-            tilted,
-        ),
-        Metric.COST: _means(
-            metrics[Metric.COST],
-            (target.cost, baseline.cost),
-            cost,
-            (allowed, state.policy.cost_margin),
-            waiting,
-            tilted,
-        ),
+        Metric.LATENCY_P95: slow,
+        Metric.LATENCY_AVERAGE: average,
+        Metric.COST: dear,
     }
 
 

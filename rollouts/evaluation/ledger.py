@@ -18,11 +18,12 @@ AGREE_AT = math.log(10.0)
 @dataclass(frozen=True, slots=True)
 class UserState:
     """Evidence that users who are new to the target fare worse, each counted once. The fields mean the same as in
-    `Ledger`."""
+    `Ledger`. `safe` is by look at the stage's cohort (see `cohort`), empty where there are no looks."""
 
     worse: tuple[float, ...]
     evidence: float = 0.0
     peak: float = 0.0
+    safe: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ class Ledger:
 
     @property
     def safety(self) -> float:
-        return log_mean(self.safe)
+        """Returns ln S: of the requests or, if that is higher, of the users."""
+        requests = log_mean(self.safe)
+        return max(requests, log_mean(self.users.safe)) if self.users and self.users.safe else requests
 
     @property
     def user_evidence(self) -> float | None:
@@ -82,8 +85,19 @@ class Ledger:
             return self
         worse = added(self.users.worse, factors)
         found = evidence(worse, waiting)
-        return replace(self, users=UserState(worse, found, max(self.users.peak, found)))
+        return replace(self, users=replace(self.users, worse=worse, evidence=found, peak=max(self.users.peak, found)))
+
+    def with_look(self, number: int, factor: float) -> Self:
+        if self.users is None:
+            return self
+        safe = tuple([log + factor * (number == place) for place, log in enumerate(self.users.safe)])
+        return replace(self, users=replace(self.users, safe=safe))
 
     def with_process(self, weight: float) -> Self:
-        users = self.users and replace(self.users, worse=begun(self.users.worse, weight))
+        users = self.users and replace(
+            self.users,
+            worse=begun(self.users.worse, weight),
+            # What the looks of a stage found is staked anew on all looks of the next one.
+            safe=(log_mean(self.users.safe),) * len(self.users.safe),
+        )
         return replace(self, worse=begun(self.worse, weight), users=users)

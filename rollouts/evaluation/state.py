@@ -7,6 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rollouts.evaluation.blocks import EMPTY, Block
+from rollouts.evaluation.cohort import LOOKS
 from rollouts.evaluation.counts import Outcomes
 from rollouts.evaluation.ledger import Ledger, UserState
 from rollouts.evaluation.policy import RATES, Metric, Policy
@@ -17,7 +18,7 @@ from rollouts.evaluation.statistics.mixture import RATES_FIRST_SHARE, VALUES_FIR
 from rollouts.evaluation.statistics.reference import reference_from
 from rollouts.evaluation.statistics.sample_ratio import SampleRatio
 from rollouts.evaluation.statistics.strata import AnsweredRates, Answering
-from rollouts.evaluation.together import MIN_USUAL, Together
+from rollouts.evaluation.together import MIN_USUAL, Rise, Together
 from rollouts.evaluation.users import NOBODY, TILTS_OF, UserBlock
 
 FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
@@ -87,10 +88,12 @@ class State:
 
     `weights` are the stages' weights in percent. `stage` is the latest stage seen; `last_stage` is that of the last
     counts, which may be late ones of an earlier stage. `target_minute` and `baseline_minute` are the latest minutes in
-    which the arm was served.
+    which the arm was served. `stage_minute` is the stage's first minute, and `looks` are those at its cohort so far
+    (see `cohort`); formula 3 has neither.
 
     `usual` are the config's requests of the day before the start, whatever version served them; the blocks of both arms
-    `together` are compared with them. The `_weights` are latencies by bin, weighted as in `Strata`.
+    `together` are compared with them, and for a `rise` with earlier blocks (not by formula 3). The `_weights` are
+    latencies by bin, weighted as in `Strata`.
     """
 
     policy: Policy
@@ -106,6 +109,8 @@ class State:
     target_minute: int = 0
     baseline_minute: int = 0
     stage: int = 0
+    stage_minute: int = 0
+    looks: int = 0
     stage_target: Served = field(default_factory=Served)
     stage_baseline: Served = field(default_factory=Served)
     block: Block = EMPTY
@@ -117,6 +122,7 @@ class State:
     baseline_weights: WeightedHistogram = field(default_factory=dict)
     usual: Served = field(default_factory=Served)
     together: Together = field(default_factory=Together)
+    rise: Rise = field(default_factory=Rise)
 
     @property
     def stage_requests(self) -> int:
@@ -157,7 +163,7 @@ def initial_state(
             safe=(0.0,) * safe,
             design=design,
             next_design=design,
-            users=UserState((first,) * TILTS_OF[metric]) if sticky else None,
+            users=UserState((first,) * TILTS_OF[metric], safe=(0.0,) * len(LOOKS)) if sticky else None,
             answering=Answering() if metric in RATES else None,
         )
 
@@ -190,4 +196,10 @@ def at_stage(state: State, stage: int) -> State:
     if state.stage == stage:
         return state
     # The processes of this stage do not begin here, because the stage has no evidence yet.
-    return replace(state, stage_target=Served(), stage_baseline=Served(), together=Together())
+    return replace(
+        state,
+        stage_target=Served(),
+        stage_baseline=Served(),
+        together=Together(),
+        rise=state.rise.at_next_stage(),
+    )

@@ -1,15 +1,21 @@
-"""Both arms together against the config's day before the start. No comparison of the arms shows a fault that they
-share, such as a project limit that the target's tokens use up and that refuses both."""
+"""Both arms together against what was usual before. No comparison of the arms shows a fault that they share, such as a
+project limit that the target's tokens use up and that refuses both."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from rollouts.evaluation.statistics.margin import raised
+from rollouts.evaluation.statistics.strata import Answering
 
 MIN_USUAL = 30
-"""The requests of the day before from which on it says what is usual. With fewer, nothing is worse than usual."""
+"""The requests from which on earlier ones say what is usual. With fewer, nothing is worse than usual."""
 
 _PLUS, _TIMES = 0.02, 2.0
 _LATEST, _FEWEST = 30, 3
+_FIRST = 10
+"""So many blocks of the first stage are not compared with those before them, but say what later ones are compared with.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +46,30 @@ class Together:
     @property
     def is_worse(self) -> bool:
         return self.owed > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """Whether both arms together became worse since the stage began or with its weight. What was as bad before says
+    nothing of the target, such as a provider that became worse between the day before and the start.
+
+    `seen` are all blocks, each weighted by the share of its requests that went well, and `before` those before the
+    stage and the first ten of the rollout. `stage` compares the others of the stage with them.
+    """
+
+    seen: Answering = field(default_factory=Answering)
+    before: Answering = field(default_factory=Answering)
+    learns: int = _FIRST
+    stage: Together = field(default_factory=Together)
+
+    def with_block(self, requests: int, unanswered: int, usual: float | None) -> Rise:
+        seen = self.seen.with_events((0, 0), (unanswered, requests))
+        if self.learns:
+            return Rise(seen, seen, self.learns - 1)
+        before = self.before
+        if usual is not None and before.requests >= MIN_USUAL:
+            usual = max(usual, raised(before.events, before.requests))
+        return replace(self, seen=seen, stage=self.stage.with_block(requests, unanswered, usual))
+
+    def at_next_stage(self) -> Rise:
+        return Rise(self.seen, self.seen, learns=0)

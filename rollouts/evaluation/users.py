@@ -8,7 +8,7 @@ in the stage are as comparable as single requests are under random allocation.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from rollouts.evaluation.blocks import joined_histograms
@@ -71,13 +71,22 @@ def share_factors(target: Shares, baseline: Shares) -> tuple[float, ...] | None:
     return choice_factors(own, theirs, SHARE_TILTS)
 
 
+def _log_bound(weights: Sequence[float], drawn: int) -> float:
+    return drawn * math.log(math.fsum(weights) / len(weights))
+
+
 def choice_factors(
-    target: Sequence[float], baseline: Sequence[float], tilts: Sequence[float]
+    target: Sequence[float],
+    baseline: Sequence[float],
+    tilts: Sequence[float],
+    *,
+    of_many: Callable[[Sequence[float], int], float] = _log_bound,
 ) -> tuple[float, ...] | None:
     """Returns ln( exp(l Σ s) / its mean over all choices of so many of these users ) for each tilt l, s being the
     target's scores.
 
-    The mean is exactly 1, and at most 1 for very many users (Hoeffding 1963, theorem 4). None when an arm is empty.
+    The mean is exactly 1, and for very many users at most 1: `of_many` then bounds the mean over the choices, which it
+    does not fall below (as drawing with replacement, Hoeffding 1963, theorem 4). None when an arm is empty.
     """
     if not target or not baseline:
         return None
@@ -85,13 +94,13 @@ def choice_factors(
     # Scores around their mean keep the mean over the choices at 1 or above (Jensen), and products within a float.
     middle = math.fsum(scores) / len(scores)
     own = math.fsum(target) - len(target) * middle
-    mean = _log_mean_of_choices if len(scores) <= _MAX_EXACT else _log_bound
+    mean = log_mean_of_choices if len(scores) <= _MAX_EXACT else of_many
     return tuple(
         tilt * own - mean([math.exp(tilt * (score - middle)) for score in scores], len(target)) for tilt in tilts
     )
 
 
-def _log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
+def log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
     """Returns ln of the mean product over all choices of `drawn` of the weights.
 
     Adds the weights one by one: a choice of j out of d contains the last one with probability j/d.
@@ -101,10 +110,6 @@ def _log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
         for chosen in range(min(count, drawn), 0, -1):
             means[chosen] += chosen / count * (weight * means[chosen - 1] - means[chosen])
     return math.log(means[drawn])
-
-
-def _log_bound(weights: Sequence[float], drawn: int) -> float:
-    return drawn * math.log(math.fsum(weights) / len(weights))
 
 
 def _scores(means: Histogram, reference: Reference, divisor: float) -> list[float]:

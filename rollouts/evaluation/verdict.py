@@ -25,6 +25,8 @@ _MIN_COMPARED = (20, 30)
 """
 _MAX_UNCOMPARED = 0.02
 """The share of unanswered requests that is bad without any comparison."""
+_HEAVIER = 0.25
+"""The share by which the target's requests cost or last more before their load explains anything."""
 _GROSSLY_WORSE = (0.10, 4.0, 10)
 """The difference of unanswered requests that holds a rollout: so many points more, so many times as many, and at least
 so many requests."""
@@ -150,9 +152,31 @@ def _uncompared(state: State) -> bool:
 def _is_worse_for_all(state: State) -> bool:
     """Returns whether both arms together leave more requests unanswered than the config did before.
 
-    The target may or may not be the cause, by a limit that both share, so this only holds the rollout.
+    The target may or may not be the cause, by a limit that both share, so this only holds the rollout. It cannot be
+    the cause of what was so before its stage, unless its requests use up so much more than the baseline's.
     """
-    return state.policy.unanswered is not Action.IGNORE and state.together.is_worse
+    if state.policy.unanswered is Action.IGNORE:
+        return False
+    if state.formula == 3:
+        return state.together.is_worse
+    return state.rise.stage.is_worse or (state.together.is_worse and _load_explains(state))
+
+
+def _load_explains(state: State) -> bool:
+    """Returns whether the target's requests cost or last so much more that they raise the load by the share of requests
+    that go unanswered now and did not on the day before."""
+    both = (state.stage_target, state.stage_baseline)
+    requests, unanswered = sum(one.requests for one in both), sum(one.unanswered for one in both)
+    more = unanswered / requests - (state.usual_share or 0.0) if requests else 0.0
+    heavier = max(_times(state, "cost_usd", "priced"), _times(state, "latency_ms", "answered")) - 1
+    return heavier >= _HEAVIER and heavier * state.weights[state.stage - 1] / 100 >= more
+
+
+def _times(state: State, total: str, number: str) -> float:
+    """Returns how many times the baseline's mean the target's is; 1 if either is unknown."""
+    arms = (state.target, state.baseline)
+    target, baseline = (float(getattr(arm, total)) / (getattr(arm, number) or 1) for arm in arms)
+    return target / baseline if target and baseline else 1.0
 
 
 def _by_status(

@@ -7,13 +7,16 @@ from dataclasses import fields
 from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.by_record import Recorded
 from analytics.queries.variants.by_user import MinuteSums, UnitLimits, UnitSums, minute_sums, recorded_sums
-from rollouts.evaluation import Metric, MinuteUsers
+from analytics.queries.variants.users import cohort_users
+from rollouts.evaluation import Metric, MinuteUsers, State, UserCounts
+from rollouts.evaluation.cohort import LEAST_REQUESTS, weight_before
 from rollouts.evaluation.counts import MEASURES, ByUser
 from rollouts.evaluation.one_user import joined
 from rollouts.evaluation.statistics.clusters import ClusterSums
-from rollouts.evaluation.statistics.grid import LOG_RATIO
+from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, LOG_RATIO
 from rollouts.evaluation.statistics.reference import Reference
 from rollouts.open_requests.still_open import Counted
+from rollouts.verdicts.minutes import ordered
 
 MOST = 20
 """The number of users of a minute whose events are kept, those with most. The others have too few of them to decide a
@@ -35,7 +38,23 @@ def limits_of(latency: Reference | None, cost: Reference | None) -> UnitLimits:
         latency_cap_ms=latency.cap if latency else _NO_CAP,
         slow_bin=latency.slow_bin if latency else _NO_BIN,
         cost_cap=cost.cap if cost else _NO_CAP,
+        eased_bin=latency.slow_bin + BINS_PER_MARGIN if latency else _NO_BIN,
     )
+
+
+def cohort_of(rows: Recorded, state: State, limits: UnitLimits) -> Mapping[str, UserCounts]:
+    """Returns the users of the current stage by arm, for a look at them."""
+    found: dict[str, dict[str, Mapping[int, int]]] = {TARGET: {}, BASELINE: {}}
+    for row in cohort_users(
+        rows,
+        stage=state.stage,
+        from_weight=weight_before(state.weights, state.stage),
+        least=LEAST_REQUESTS,
+        limits=limits,
+        log_ratio=LOG_RATIO,
+    ):
+        found[row.variant][row.metric] = ordered(row.users)
+    return {arm: UserCounts(**users) for arm, users in found.items()}
 
 
 def clusters_of(rows: Recorded, limits: UnitLimits) -> Clusters:

@@ -21,13 +21,14 @@ from analytics.queries.variants.outcomes import LONG_WAIT_MS
 from analytics.queries.variants.users import user_minutes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import ArmCounts, MinuteCounts, State, UserCounts
+from rollouts.evaluation.cohort import due_look
 from rollouts.evaluation.counts import SUMS, sums_of
 from rollouts.evaluation.statistics.grid import LOG_RATIO, value_of
 from rollouts.models import Rollout, RolloutStage, RolloutTransition
 from rollouts.open_requests.lists import open_requests
 from rollouts.open_requests.still_open import Counted, max_open_time, overdue, still_remembered
 from rollouts.states import Status
-from rollouts.verdicts.by_user import Cell, Clusters, clusters_of, limits_of, minute_users
+from rollouts.verdicts.by_user import Cell, Clusters, clusters_of, cohort_of, limits_of, minute_users
 from rollouts.verdicts.minutes import Window, ordered
 
 STILL_OPEN = "still_open"
@@ -113,8 +114,10 @@ def recorded_window(
         for cell, arm in arms.items():
             arms[cell] = replace(arm, by_user=by_user.get(cell, {}))
         clusters = clusters_of(rows, limits)
-    settling = settling_of(rollout, stages)
-    return Reading(_minutes(arms, stages, clusters, settling), (*remaining, *new), rows)
+    minutes = _minutes(arms, stages, clusters, settling_of(rollout, stages))
+    if clusters and minutes[-1].stage == state.stage and due_look(state, minutes[-1].minute) is not None:
+        minutes = (*minutes[:-1], replace(minutes[-1], cohort=cohort_of(rows, state, limits)))
+    return Reading(minutes, (*remaining, *new), rows)
 
 
 def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
@@ -163,6 +166,8 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         latency_ms=row.latency_ms,
         cost=ordered(row.cost),
         cost_usd=row.cost_usd,
+        latency_read=ordered(row.latency_read),
+        cost_read=ordered(row.cost_read),
         reasons=dict(sorted(row.reasons.items())),
         left_out=dict(sorted(row.left_out.items())),
     )

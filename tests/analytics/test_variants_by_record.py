@@ -20,7 +20,7 @@ from analytics.queries.variants.by_record import (
     recorded_units,
 )
 from analytics.queries.variants.by_user import MinuteSums, UnitSums, minute_sums, recorded_sums
-from analytics.queries.variants.users import user_minutes
+from analytics.queries.variants.users import cohort_users, user_minutes
 from analytics.request_log.record import RequestRecord
 from rollouts.evaluation.statistics.grid import LOG_RATIO, bin_of
 from tests.analytics.variant_records import (
@@ -91,6 +91,7 @@ def records(spool: Path) -> list[RequestRecord]:
             "latency_ms": chance.choice([0, 1, chance.randrange(200_000)]),
             "cost_usd": cost,
             "cost_known": chance.random() < 0.9,
+            "cache_read_tokens": chance.choice([0, 0, 1024]),
         }
         kind = chance.choice([*[{}] * 60, *(end[1] for end in ENDS), *ELSEWHERE])
         values.append(record(second, **{**common, **{k: v for k, v in kind.items() if k != "latency_ms"}}))
@@ -128,6 +129,8 @@ def test_recorded_minutes__late_rows_too__in_the_minute_they_came_in_under_their
         assert row.latency == Counter(bin_of(r.latency_ms) for r in answered)
         assert row.latency_ms == sum(r.latency_ms for r in answered)
         assert row.cost == Counter(bin_of(cost_units(r)) for r in priced)
+        assert row.latency_read == Counter(bin_of(r.latency_ms) for r in answered if r.cache_read_tokens)
+        assert row.cost_read == Counter(bin_of(cost_units(r)) for r in priced if r.cache_read_tokens)
         assert row.cost_usd == sum((Decimal(r.cost_usd) for r in priced), Decimal(0))
 
 
@@ -238,6 +241,30 @@ def test_user_minutes__fifth_request_of_the_stage__once_with_the_first_five(
     assert {(row.minute, row.stage, row.variant, row.metric): row.users for row in found} == expected
 
 
+@pytest.mark.parametrize(("stage", "from_weight"), [(1, 0), (2, 30)])
+def test_cohort_users__all_requests_of_the_stage__each_user_once(
+    records: list[RequestRecord], stage: int, from_weight: int
+) -> None:
+    values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for r in within(records, 8):
+        if r.rollout_stage == stage and r.alloc_unit % 10_000 >= 100 * from_weight:
+            for metric in (*METRICS, "eased"):
+                if (value := value_of(metric, r)) is not None:
+                    cap = {"latency": LIMITS.latency_cap_ms, "cost": LIMITS.cost_cap}.get(metric, 1.0)
+                    values[r.variant, metric, r.alloc_unit].append(min(value, cap))
+    expected: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for (variant, metric, _), mine in values.items():
+        if len(mine) >= 5:
+            mean = sum(mine) / len(mine)
+            key = bin_of(mean) if metric in ("latency", "cost") else round(1000 * sum(mine) / len(mine))
+            expected[variant, metric][key] += 1
+    assert {metric for _, metric in expected} == {*METRICS, "eased"}
+
+    found = cohort_users(rows(7, 8), stage=stage, from_weight=from_weight, least=5, limits=LIMITS, log_ratio=LOG_RATIO)
+
+    assert {(row.variant, row.metric): row.users for row in found} == expected
+
+
 def test_recorded_at__rows_that_are_there__their_times(records: list[RequestRecord]) -> None:
     [here, *_] = within(records)
     came = datetime.fromtimestamp(here.ts / 1e6, UTC)
@@ -262,3 +289,4 @@ def test_nothing_recorded__no_rows() -> None:
     assert recorded_sums(nobody, limits=LIMITS, log_ratio=LOG_RATIO) == {}
     assert minute_sums(nobody, limits=LIMITS, counted=(), log_ratio=LOG_RATIO) == []
     assert user_minutes(nobody, weights_before=[0], slow_bin=1, log_ratio=LOG_RATIO) == []
+    assert cohort_users(nobody, stage=1, from_weight=0, least=5, limits=LIMITS, log_ratio=LOG_RATIO) == []

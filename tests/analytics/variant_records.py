@@ -39,7 +39,7 @@ PROJECT, ROLLOUT = uuid4(), uuid4()
 MINUTE = int(START.timestamp()) // 60
 
 
-LIMITS = UnitLimits(latency_cap_ms=50_000.0, slow_bin=bin_of(30_000), cost_cap=5e8)
+LIMITS = UnitLimits(latency_cap_ms=50_000.0, slow_bin=bin_of(30_000), cost_cap=5e8, eased_bin=bin_of(40_000))
 
 
 def record(second: float, **values: Any) -> dict[str, Any]:
@@ -248,6 +248,8 @@ def value_of(metric: str, r: RequestRecord) -> float | None:
         return float(SIGNALS[metric](r))
     if metric == "slow":
         return float(bin_of(r.latency_ms) > LIMITS.slow_bin)
+    if metric == "eased":
+        return float(bin_of(r.latency_ms) > LIMITS.eased_bin)
     return float(r.latency_ms) if metric == "latency" else float(cost_units(r))
 
 

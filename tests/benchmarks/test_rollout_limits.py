@@ -63,7 +63,7 @@ def test_beyond_tokens__large_request__leaves_room_for_a_small_one() -> None:
 
 
 def test_prompts__five_minutes_without_a_request__are_cold() -> None:
-    prompts, rng = Prompts(), np.random.default_rng(1)
+    prompts, rng = Prompts(1), np.random.default_rng(1)
     target = np.array([True, False, False, True, True])
 
     cold = prompts.cold(rng, 1, np.array([0, 1, 8, 9, 9]), target)
@@ -145,7 +145,7 @@ def test_settle_minutes__first_minutes_of_each_stage__are_settling() -> None:
 
 
 def test_prompt_cache__few_requests__are_slower_and_dearer() -> None:
-    world = World(values=True, rate=10, prompt_cache=True)
+    world = World(values=True, rate=10, prompt_caches=1)
 
     target, baseline = arms(minutes(world, weight=1, count=5 * MINUTES))
 

@@ -36,6 +36,10 @@ FEW = {
     "margin of latency and cost": 5,
     "sticky, 300 users, ICC 0.2": 10,
     "outages": 10,
+    "provider worse than on the day before, 1% to 3%": 10,
+    "prompt caches of 8 machines, 20/min": 10,
+    "sticky, 300 users, ICC 0.05, a day": 20,
+    "sticky, 300 users, ICC 0.05, a day at the margin of errors": 10,
     "cache, errors 4 %": 20,
     "records lost, all of the target's at 50 %": 10,
 }

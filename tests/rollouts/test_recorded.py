@@ -233,3 +233,37 @@ def test_sticky__open_and_recorded_failures_of_a_user__its_events_once_each(
     late = minutes(rollout)[2, 1].target.by_user
     assert (late[Metric.UNANSWERED].events, late[Metric.ERROR_RATE].events) == ({}, {1_234: 2})
     assert replayed_state(rollout) == from_json(State, row.state)
+
+
+def test_sticky__three_hours_of_half_the_traffic__looks_at_all_users_of_the_stage(
+    spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = [Stage(10, 600, 0), Stage(50, 600, 0), Stage(100, 0, 0)]
+    rollout = begun(make_rollout(started=True, allocation_type=AllocationType.USER_STICKY, stages=stages), 200)
+
+    def requests_of(unit: int, number: int, failed: int, ago: float) -> list[SpoolEntry]:
+        variant = "target" if unit < 5_000 else "baseline"
+        fields: dict[str, Any] = {"stage": 2, "variant": variant, "alloc_unit": unit}
+        return [came(rollout, ago, **fields, **(FAILED if one < failed else {})) for one in range(number)]
+
+    store_as_of_then(
+        spool,
+        # Bucket 999 was in the target before.
+        *requests_of(999, 3, 1, ago=199.5),
+        *requests_of(999, 5, 1, ago=15.5),
+        *requests_of(3_000, 4, 4, ago=15.5),
+        *requests_of(6_000, 6, 2, ago=100.5),
+        *requests_of(7_000, 5, 0, ago=15.5),
+    )
+
+    looked(rollout, monkeypatch, ago=198)
+    row = looked(rollout, monkeypatch, ago=10)
+
+    cohorts = {place: one.cohort for place, one in minutes(rollout).items() if one.cohort}
+    assert set(cohorts) == {(16, 2)}
+    [cohort] = cohorts.values()
+    assert (cohort["target"].errors, cohort["baseline"].errors) == ({250: 1}, {333: 1, 0: 1})
+    # The mean of the answered requests, of which one user has four.
+    assert (cohort["target"].latency, cohort["baseline"].latency) == ({bin_of(200): 1}, {bin_of(200): 1})
+    assert from_json(State, row.state).looks == 1
+    assert replayed_state(rollout) == from_json(State, row.state)

@@ -75,6 +75,7 @@ class RecordedMinute:
     `answered` are those with an answer, and `contract`, `truncated`, `fallback` and `empty` those of them with that
     fault; `stopped` are requests whose client left after the first output. `latency` and `cost` count answered requests
     by bin, in ms and 10^-10 US dollars, of cost without what has no price. `latency_ms` and `cost_usd` are their sums.
+    `latency_read` and `cost_read` are those of them whose prompt the provider read from its cache.
     """
 
     minute: int
@@ -99,6 +100,8 @@ class RecordedMinute:
     latency_ms: int = 0
     cost: Mapping[int, int] = field(default_factory=dict)
     cost_usd: Decimal = Decimal(0)
+    latency_read: Mapping[int, int] = field(default_factory=dict)
+    cost_read: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ SELECT
     countIf({UNCOMPARED} AND {NEW}) AS uncompared,
     countIf({UNCOMPARED} AND {NO_ANSWER} AND {NEW}) AS uncompared_unanswered,
     {counts_by(REASON, f"{UNANSWERED} AND {NEW}")} AS reasons, {LEFT_OUT_BY_REASON} AS left_out,
-    {counts("judged", "errors", *SIGNALS)}, {histograms()},
+    {counts("judged", "errors", *SIGNALS)}, {histograms()}, {histograms("r.cache_read_tokens > 0", "_read")},
     sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,
     sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS cost_usd
 FROM requests AS r

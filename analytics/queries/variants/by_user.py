@@ -3,14 +3,14 @@ since the rollout's beginning, and for each minute."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import BUCKETS, MINUTE, NEW, UP_TO, WITHIN, Recorded
-from analytics.queries.variants.measures import NAMES, QUANTITIES, Measure, array
+from analytics.queries.variants.measures import MEASURES, NAMES, QUANTITIES, Measure, array
 from analytics.queries.variants.outcomes import FRESH
 
 
@@ -44,17 +44,24 @@ class MinuteSums(UnitSums):
 
 @dataclass(frozen=True)
 class UnitLimits:
-    """The limits above which values are cut, in ms and 10^-10 US dollars, and the bin above which a request is slow."""
+    """The limits above which values are cut, in ms and 10^-10 US dollars, and the bins above which a request is slow:
+    `eased_bin` for cohorts, whose target is eased by the margin."""
 
     latency_cap_ms: float
     slow_bin: int
     cost_cap: float
+    eased_bin: int
 
     def parameters(self) -> dict[str, Any]:
-        return {"latency_cap": self.latency_cap_ms, "slow_bin": self.slow_bin, "cost_cap": self.cost_cap}
+        return {
+            "latency_cap": self.latency_cap_ms,
+            "slow_bin": self.slow_bin,
+            "cost_cap": self.cost_cap,
+            "eased_bin": self.eased_bin,
+        }
 
 
-def _of_unit(*, new: str = "1") -> str:
+def of_unit(measures: Sequence[Measure] = MEASURES, *, new: str = "1") -> str:
     """SQL of a unit's requests, of the sum of their values, and of that of their squares, by measure. `new` selects the
     requests that were not counted as unanswered while open."""
 
@@ -62,9 +69,9 @@ def _of_unit(*, new: str = "1") -> str:
         return f"{one.has_value} AND {new}" if one.name == "unanswered" else one.has_value
 
     return f"""
-        {array(lambda one: f"toFloat64(countIf({has_value(one)}))")} AS numbers,
-        {array(lambda one: f"sumIf({one.cut}, {has_value(one)})")} AS sums,
-        {array(lambda one: f"sumIf(pow({one.cut}, 2), {has_value(one)})")} AS squares"""
+        {array(lambda one: f"toFloat64(countIf({has_value(one)}))", measures)} AS numbers,
+        {array(lambda one: f"sumIf({one.cut}, {has_value(one)})", measures)} AS sums,
+        {array(lambda one: f"sumIf(pow({one.cut}, 2), {has_value(one)})", measures)} AS squares"""
 
 
 _MEASURES = f"ARRAY JOIN {NAMES} AS metric, numbers AS n, sums AS x, squares AS q"
@@ -75,7 +82,7 @@ _SUMS = """
 _BY_METRIC = f"""
 SELECT metric, variant, {_SUMS}
 FROM (
-    SELECT toString(r.variant) AS variant, {_of_unit()}
+    SELECT toString(r.variant) AS variant, {of_unit()}
     FROM requests AS r
     WHERE {UP_TO}
     GROUP BY r.alloc_unit, variant
@@ -91,7 +98,7 @@ SELECT
 FROM (
     SELECT
         {MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant,
-        toUInt32(r.alloc_unit % {BUCKETS}) AS bucket, {_of_unit(new=NEW)}
+        toUInt32(r.alloc_unit % {BUCKETS}) AS bucket, {of_unit(new=NEW)}
     FROM requests AS r
     WHERE {WITHIN}
     GROUP BY minute, stage, variant, r.alloc_unit

@@ -42,6 +42,9 @@ MEASURES = (
 """All measures. They take the parameters of `bin_of` and `UNANSWERED`, the limits, and `slow_bin`, the bin above which
 a request is slow."""
 
+EASED = Measure("eased", ANSWERED, f"({bin_of('r.latency_ms')} > {{eased_bin:UInt32}})")
+"""Which requests are slow above `eased_bin`: for cohorts only."""
+
 
 def array(of: Callable[[Measure], str], measures: Sequence[Measure] = MEASURES) -> str:
     return f"[{', '.join(map(of, measures))}]"

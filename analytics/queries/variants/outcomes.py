@@ -224,7 +224,7 @@ def bin_of(value: str) -> str:
     return f"if({value} <= 0, 0, toUInt32(1 + floor(log(greatest({value}, 1)) / {{log_ratio:Float64}} + 0.5)))"
 
 
-def histograms(condition: str = "true") -> str:
+def histograms(condition: str = "true", suffix: str = "") -> str:
     return f"""
-    {counts_by(bin_of("r.latency_ms"), f"{ANSWERED} AND {condition}")} AS latency,
-    {counts_by(bin_of(COST), f"{PRICED} AND {condition}")} AS cost"""
+    {counts_by(bin_of("r.latency_ms"), f"{ANSWERED} AND {condition}")} AS latency{suffix},
+    {counts_by(bin_of(COST), f"{PRICED} AND {condition}")} AS cost{suffix}"""

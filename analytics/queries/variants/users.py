@@ -3,6 +3,8 @@
 A user counts for a metric in the minute of the stage in which the user's fifth request with a value of the metric was
 recorded, with these five. Users who were in the target before the stage are left out: if the arms do not differ, chance
 alone decides which of the others are in the target now.
+
+A cohort has the users of a stage, each once, with all of their requests in it so far.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from dataclasses import dataclass
 
 from analytics.clickhouse import client
 from analytics.queries.variants.by_record import BUCKETS, UP_TO, WITHIN, Recorded
-from analytics.queries.variants.measures import NAMES, QUANTITIES, array
+from analytics.queries.variants.by_user import UnitLimits, of_unit
+from analytics.queries.variants.measures import EASED, MEASURES, NAMES, QUANTITIES, array
 from analytics.queries.variants.outcomes import FRESH, bin_of
 
 FIRST = 5
@@ -58,6 +61,50 @@ FROM (
 )
 GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
 """
+
+
+@dataclass(frozen=True)
+class CohortUsers:
+    """One arm of a stage. `users` are counted by the share of bad ones among their requests, in thousandths, or by the
+    bin of their values' mean, for `latency` and `cost`."""
+
+    variant: str
+    metric: str
+    users: Mapping[int, int]
+
+
+_COHORT_MEASURES = (*MEASURES, EASED)
+_COHORT = f"""
+SELECT
+    variant, metric,
+    sumMap(map(if(metric IN {QUANTITIES}, {bin_of("(x / n)")}, toUInt32(round(1000 * x / n))), toUInt64(1))) AS users
+FROM (
+    SELECT toString(r.variant) AS variant, {of_unit(_COHORT_MEASURES)}
+    FROM requests AS r
+    WHERE {UP_TO} AND r.rollout_stage = {{stage:UInt16}}
+        AND r.alloc_unit % {BUCKETS} >= 100 * {{from_weight:UInt16}}
+    GROUP BY r.alloc_unit, variant
+)
+ARRAY JOIN {array(lambda one: f"'{one.name}'", _COHORT_MEASURES)} AS metric, numbers AS n, sums AS x
+WHERE n >= {{least:UInt32}}
+GROUP BY variant, metric ORDER BY variant, metric
+"""
+
+
+def cohort_users(
+    rows: Recorded, *, stage: int, from_weight: int, least: int, limits: UnitLimits, log_ratio: float
+) -> list[CohortUsers]:
+    """The users of a stage, by the requests recorded until the end of the rows' time. Leaves out users who would be in
+    the target at `from_weight` percent, and those with fewer requests than `least`."""
+    params = {
+        **rows.parameters(),
+        **limits.parameters(),
+        "stage": stage,
+        "from_weight": from_weight,
+        "least": least,
+        "log_ratio": log_ratio,
+    }
+    return client.query(_COHORT, params, row=CohortUsers, name="variants.cohort_users", fresh=FRESH)
 
 
 def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int, log_ratio: float) -> list[UserMinute]:

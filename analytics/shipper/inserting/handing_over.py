@@ -21,7 +21,7 @@ from django.conf import settings
 from analytics.request_log.columns import Columns, rows_of
 from analytics.shipper.inserting import exchange
 from analytics.shipper.inserting.exchange import Said
-from analytics.shipper.splitting import SharedText
+from analytics.shipper.splitting import Divided
 from core.redis.failures import REDIS_ERRORS, reason
 
 logger = logging.getLogger("analytics.inserters")
@@ -39,7 +39,7 @@ _MARGIN_SECONDS = 20.0
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, list[Any]]).decode
-_TYPED: Mapping[str, Any] = {"project_id": list[UUID], "shared_texts": list[tuple[SharedText, ...]]}
+_TYPED: Mapping[str, Any] = {"project_id": list[UUID], "shared_texts": list[Divided | None]}
 
 
 def encoded(columns: Columns) -> bytes:

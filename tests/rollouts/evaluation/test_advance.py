@@ -55,7 +55,7 @@ def some_arm(rng: Random, requests: int, *, sticky: bool) -> ArmCounts:
     users = UserCounts(
         errors={rng.randint(0, 5): 1}, unanswered={0: 1}, contract={1: 1}, latency={rng.randint(200, 300): 1}
     )
-    return arm(
+    counted = arm(
         requests,
         errors,
         unanswered=errors + hung,
@@ -68,6 +68,8 @@ def some_arm(rng: Random, requests: int, *, sticky: bool) -> ArmCounts:
         uncompared_unanswered=rng.randint(0, uncompared),
         **exact,
     )
+    read = {number: count for number, count in counted.latency.items() if rng.random() < 0.5}
+    return replace(counted, latency_read=read)
 
 
 def some_minutes(seed: int, *, sticky: bool) -> Iterator[MinuteCounts]:

@@ -1,4 +1,4 @@
-"""Both arms together against the config's day before the start."""
+"""Both arms together against the config's day before the start, and against the blocks before."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ from rollouts.states import Stage
 from tests.rollouts.evaluation.minutes import after_minutes, arm
 
 STAGE = Stage(25, 30, 20)
-WELL, FEW, ILL, OUT = (arm(60, unanswered, units=0) for unanswered in (2, 1, 8, 60))
-"""Arms that leave 3.3 %, 1.7 % and 13.3 % unanswered, and one in an outage."""
+CLEAN, WELL, FEW, ILL, OUT = (arm(60, unanswered, units=0) for unanswered in (0, 2, 1, 8, 60))
+"""Arms that leave nothing, 3.3 %, 1.7 % and 13.3 % unanswered, and one in an outage."""
 
 
 def begun(unanswered: int = 300, requests: int = 10_000, *, policy: Policy | None = None) -> State:
+    """Returns a rollout whose first ten blocks left nothing unanswered."""
+    return after(unbegun(unanswered, requests, policy=policy), 10, CLEAN)
+
+
+def unbegun(unanswered: int = 300, requests: int = 10_000, *, policy: Policy | None = None) -> State:
     return initial_state(
         policy or Policy(),
         latency={},
@@ -51,7 +56,38 @@ def test_decide__both_arms_worse_than_the_day_before__holds_and_says_so() -> Non
     found = verdict(after(begun(), 40, ILL))
 
     assert (found.decision, found.reason) == (Decision.WAIT, Reason.WORSE_FOR_ALL)
-    assert "13.3 % in this stage, 3.0 % on the day before" in found.explanation
+    assert "10.7 % in this stage, 3.0 % on the day before" in found.explanation
+
+
+def test_decide__worse_than_the_day_before_from_the_start_on__holds_nothing_at_any_weight() -> None:
+    state = after(unbegun(), 40, ILL)
+    assert verdict(state).decision is Decision.PROMOTE
+
+    state = after(state, 40, ILL, stage=2, weight=75)
+    assert verdict(state, Stage(75, 30, 20)).reason is not Reason.WORSE_FOR_ALL
+    assert verdict(after(state, 40, ILL, stage=3, weight=100), Stage(100, 30, 0)).decision is Decision.PROMOTE
+
+
+def test_decide__worse_with_the_weight__holds() -> None:
+    state = after(after(unbegun(), 40, WELL), 40, ILL, stage=2, weight=75)
+
+    assert verdict(state, Stage(75, 30, 20)).reason is Reason.WORSE_FOR_ALL
+
+
+@pytest.mark.parametrize(
+    ("usd", "weight", "holds"),
+    [("0.04", 50, True), ("0.02", 11, True), ("0.02", 10, False), ("0.012", 60, False), ("0.01", 50, False)],
+    ids=["four times", "twice, as much as is unanswered", "twice, less than that", "a fifth", "the same"],
+)
+def test_decide__worse_from_the_start_on__holds_if_the_cost_of_the_target_explains_it(
+    usd: str, weight: int, holds: bool
+) -> None:
+    """Of all requests 10.3 % more go unanswered than on the day before."""
+    policy = Policy(cost_per_request=Action.IGNORE)
+    target, baseline = (arm(60, 8, units=0, usd=[one] * 52) for one in (usd, "0.01"))
+    state = after_minutes(replace(unbegun(policy=policy), weights=(weight, 100)), 40, target, baseline, weight=weight)
+
+    assert (verdict(state, Stage(weight, 30, 20)).reason is Reason.WORSE_FOR_ALL) == holds
 
 
 def test_decide__everything_fails_in_both_arms__never_rolls_back() -> None:
@@ -118,7 +154,8 @@ def test_decide__minima_unmet__waits_for_them_first() -> None:
 
 
 def test_decide__worse_at_100_percent__does_not_complete() -> None:
-    state = after_minutes(begun(), 60, ILL, arm(0), stage=3, weight=100)
+    state = after(begun(), 40, WELL, stage=2, weight=75)
+    state = after_minutes(state, 60, ILL, arm(0), stage=3, weight=100)
     last = Stage(100, 60, 0)
 
     assert verdict(state, last).reason is Reason.WORSE_FOR_ALL
@@ -136,7 +173,7 @@ def test_advance__next_stage__forgets_the_blocks_of_the_one_before() -> None:
 
 
 def test_advance__late_rows_of_an_earlier_stage__are_not_of_this_one() -> None:
-    state = after(begun(), 5, WELL, stage=2, weight=75)
+    state = after(unbegun(), 5, WELL, stage=2, weight=75)
 
     state = advance(state, MinuteCounts(6, 1, 25, OUT, OUT))
 
@@ -144,7 +181,7 @@ def test_advance__late_rows_of_an_earlier_stage__are_not_of_this_one() -> None:
 
 
 def test_advance__few_requests__are_counted_by_their_blocks() -> None:
-    state = after(begun(), 40, arm(2, 1))
+    state = after(unbegun(), 40, arm(2, 1))
 
     assert (state.together.blocks, state.together.worse) == (5, 0b11111)
 
