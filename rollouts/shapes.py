@@ -198,7 +198,7 @@ class RolloutForecast(TypedDict):
 
 class RolloutPower(TypedDict):
     """The faults that would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that
-    is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null means
+    is found before all traffic goes to the target, and an average latency of 1.3 times the usual. Null means
     that the fault is not found."""
 
     fall: RolloutDetection
