@@ -13,13 +13,25 @@ from rollouts.evaluation.statistics.intervals import (
 
 
 def figures(state: State, metric: Metric) -> Figures:
+    """Returns the figures that decide whether the difference is large enough to fail."""
     one = state.metrics[metric]
     design = one.next_design or 1.0
     if metric is Metric.LATENCY_P95:
         return compared_percentiles(one.strata, state.target_weights, state.baseline_weights, design=design)
     if metric in RATES:
-        # Few events in an arm say little about how much their number varies, so the larger variance stands for both.
-        variance = max(rate_variance(*events_of(arm, metric)) for arm in (state.target, state.baseline))
-        return compared_means(one.strata, design=design, variance=variance)
+        return _rates(state, metric, design)
     unit = 1e-10 if metric is Metric.COST else 1.0
     return compared_means(one.strata, design=design, variance=value_variance(one.strata), unit=unit)
+
+
+def _rates(state: State, metric: Metric, design: float) -> Figures:
+    one = state.metrics[metric]
+    arms = [events_of(arm, metric) for arm in (state.target, state.baseline)]
+    answered = one.answered_rates
+    # Few events in an arm say little about how much their number varies, so the larger variance stands for both.
+    if state.formula == 3 or answered.weight <= 0:
+        variance = max(rate_variance(*arm) for arm in arms)
+        return compared_means(one.strata, design=design, variance=variance)
+    rates = (answered.target / answered.weight, answered.baseline / answered.weight)
+    variance = max(rate_variance(rate * requests, requests) for rate, (_, requests) in zip(rates, arms, strict=True))
+    return compared_means(answered.strata, design=design, variance=variance)
