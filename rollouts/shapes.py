@@ -304,7 +304,7 @@ class RolloutJudgedEvaluator(RolloutEvaluator):
     more answers are due for it."""
 
     status: Literal["passing", "failing", "inconclusive"]
-    not_passing: Literal["uncalibrated", "judge_drifted", "missing_scores", "not_certain"] | None
+    not_passing: Literal["uncalibrated", "judge_drifted", "missing_scores", "not_certain", "labels_unreliable"] | None
     worse: bool
     drifted: bool
     is_sampled: bool

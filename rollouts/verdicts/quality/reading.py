@@ -19,12 +19,19 @@ from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersion
 from analytics.online_evaluations.ended import EndedTask, ended_tasks
 from analytics.online_evaluations.matched import sampled_until
 from analytics.queries.variants.by_record import buckets_of
+from analytics.reviews.comparison import people_agree
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, initial_quality, replay_quality
 from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality, RolloutQualityMinute, RolloutStage
 from rollouts.quality.entries import RolloutEvaluator, evaluators_of
-from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted, with_other_shares
+from rollouts.verdicts.quality.minutes import (
+    minutes_of,
+    with_all_users,
+    with_drifted,
+    with_opinions,
+    with_other_shares,
+)
 from rollouts.verdicts.quality.users import Users, UsersByTitle
 
 T = TypeVar("T")
@@ -65,6 +72,9 @@ def read_quality(
             found = with_other_shares(found, tasks, {one.version_id: (one.title, one.label_share) for one in own})
         if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
             found = with_drifted(found, _drifted(rollout, own, state))
+            if basis is Basis.LABELS:
+                agreed = {one.title: people_agree(rollout.project_id, one.evaluator_id) for one in own}
+                found = with_opinions(found, agreed)
             calibrated_at[basis] = now
         if state.sticky:
             users, found = with_all_users(users, found, weights)
