@@ -118,6 +118,7 @@ class RolloutEntry(TypedDict):
     allocation_type: Literal["random", "user_sticky", "session_sticky"]
     policy: dict[str, Any]
     quality: list[RolloutEvaluator]
+    warnings: list[str]
     gate: RolloutGate
     status: Literal["pending", "running", "paused", "completed", "rolled_back"]
     current_stage: int | None

@@ -35,6 +35,10 @@ class NotPassing(StrEnum):
     LABELS_UNRELIABLE = "labels_unreliable"
 
 
+NEVER_PASSING = frozenset({NotPassing.UNCALIBRATED, NotPassing.JUDGE_DRIFTED})
+"""What nothing in the same rollout changes any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluatorStatus:
     """`evidence` is ln E by tasks, `user_evidence` by users (sticky allocation only), `safety` ln S. `worse` is whether

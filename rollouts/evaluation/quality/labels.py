@@ -44,7 +44,7 @@ class LabelInformation:
         pairs = labelled(tasks)
         if not pairs:
             return self
-        products = []
+        products: list[float] = []
         if before.number >= MIN_LABELS:
             usual_score, usual_label = before.scores / before.number, before.labels / before.number
             products = [(score - usual_score) * (label - usual_label) for score, label in pairs]

@@ -73,8 +73,7 @@ def read_quality(
         if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
             found = with_drifted(found, _drifted(rollout, own, state))
             if basis is Basis.LABELS:
-                agreed = {one.title: people_agree(rollout.project_id, one.evaluator_id) for one in own}
-                found = with_opinions(found, agreed)
+                found = with_opinions(found, _changed_opinions(rollout, own, state))
             calibrated_at[basis] = now
         if state.sticky:
             users, found = with_all_users(users, found, weights)
@@ -163,6 +162,14 @@ def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int]
     if rollout.allocation_type == AllocationType.RANDOM or not tasks:
         return None
     return buckets_of(rollout.project_id, {one.request_id: one.requested_at for one in tasks})
+
+
+def _changed_opinions(
+    rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState
+) -> Mapping[str, bool]:
+    known = {one.title: told.agreed for one in evaluators if (told := state.of(one.title).told) is not None}
+    now = {one.title: people_agree(rollout.project_id, one.evaluator_id) for one in evaluators if one.title in known}
+    return {title: agreed for title, agreed in now.items() if agreed is not known[title]}
 
 
 def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> set[str]:
