@@ -75,7 +75,7 @@ def _needs(figures: Mapping[str, Any], outlook: Outlook | None) -> str:
     if minutes:
         return f"needs {in_words(minutes)} more"
     if forecast.evidence_decides:
-        return "waits for a person" if forecast.stuck else "waits until it is certain"
+        return "held by an evaluator" if forecast.stuck else "waits until it is certain"
     return "has all it needs"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rollouts import evaluation
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Power, from_json, power
-from rollouts.evaluation.quality.assess import NEVER_PASSING
+from rollouts.evaluation.quality.assess import NOT_BY_WAITING
 from rollouts.evaluation.statistics.learning import Learning
 from rollouts.forecasts.stage import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutEvaluation
@@ -46,7 +46,7 @@ def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: fl
 
 def _is_stuck(quality: Mapping[str, Any] | None) -> bool:
     asked = [one for one in quality["evaluators"] if one["title"] in quality["required"]] if quality else []
-    return any(one["not_passing"] in NEVER_PASSING for one in asked)
+    return any(one["not_passing"] in NOT_BY_WAITING for one in asked)
 
 
 def by_allocation(power: Power | None, allocation_type: str) -> Power | None:

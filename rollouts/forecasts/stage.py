@@ -14,7 +14,7 @@ TODAY = timedelta(days=1)
 """The time that the forecast looks back: a whole day, so that nights count."""
 
 
-_STUCK = "a person has to promote it, since an evaluator that is required cannot pass"
+_STUCK = "it is held by an evaluator that is required and does not pass by waiting"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ class NotPassing(StrEnum):
     LABELS_UNRELIABLE = "labels_unreliable"
 
 
-NEVER_PASSING = frozenset({NotPassing.UNCALIBRATED, NotPassing.JUDGE_DRIFTED})
-"""What nothing in the same rollout changes any more."""
+NOT_BY_WAITING = frozenset(NotPassing) - {NotPassing.NOT_CERTAIN}
+"""What neither more requests nor more scores change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _WHY: Mapping[NotPassing, str] = MappingProxyType(
     }
 )
 
-_NOT_BY_WAITING: Mapping[NotPassing, str] = MappingProxyType(
+_STEPS: Mapping[NotPassing, str] = MappingProxyType(
     {
         NotPassing.UNCALIBRATED: "read its answers, and label some to calibrate its judge before the next rollout",
         NotPassing.JUDGE_DRIFTED: "read its answers, and calibrate its judge again before the next rollout",
@@ -110,7 +110,7 @@ def stuck_step(judged: Judged) -> str:
     """Returns what to do about required evaluators that neither more requests nor more scores make pass; "" without
     any."""
     reasons = [judged.assessment.evaluators[title].not_passing for title in judged.assessment.required]
-    steps = dict.fromkeys(step for why in reasons if why is not None and (step := _NOT_BY_WAITING.get(why)))
+    steps = dict.fromkeys(step for why in reasons if why is not None and (step := _STEPS.get(why)))
     return f"It will not pass by waiting: {', and '.join(steps)}" if steps else ""
 
 
