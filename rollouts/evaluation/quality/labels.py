@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rollouts.evaluation.quality.counts import Task
-from rollouts.evaluation.quality.values import MIN_LABELS, LabelSums, labelled
+from rollouts.evaluation.quality.values import labelled
 
 GOOD_FROM = 0.5
 
-_BEYOND_CHANCE = 3.0
-"""The deviations of a sum without a trend that chance reaches in fewer than one of twenty rollouts, however often one
-looks."""
-_MIN_CONTRADICTED, _MIN_CONTRADICTED_SHARE = 3, 0.025
+_BEYOND_CHANCE, _MIN_OF_EACH = 3.3, 5
+"""The correlation in deviations of none, and the good and the bad labels, that chance reaches in fewer than one of
+twenty rollouts, however often one looks."""
+_MIN_CONTRADICTED, _MIN_CONTRADICTED_SHARE = 3, 0.03
 """The labels that differ from the judge's verdict without which they repeat it, and their share without which a version
 does not pass by them: a judge whom people contradict so rarely is excellent, or copied."""
 _HUNDREDTHS = 100
@@ -28,48 +28,24 @@ _HUNDREDTHS = 100
 
 @dataclass(frozen=True, slots=True)
 class LabelInformation:
-    """`products` sums, over labels and scores, the product of both deviations from the means of earlier blocks, and
-    `squares` the squares of these products. `good` and `bad` count the labels by their scores in hundredths.
+    """`good` and `bad` count the labels by their scores in hundredths. `agreed` is whether second opinions agree with
+    the first ones beyond chance."""
 
-    `agreed` is whether second opinions agree with the first ones beyond chance.
-    """
-
-    products: float = 0.0
-    squares: float = 0.0
     good: Mapping[int, int] = field(default_factory=dict)
     bad: Mapping[int, int] = field(default_factory=dict)
     agreed: bool = False
 
-    def with_tasks(self, tasks: Iterable[Task], before: LabelSums) -> LabelInformation:
-        pairs = labelled(tasks)
-        if not pairs:
-            return self
-        products: list[float] = []
-        if before.number >= MIN_LABELS:
-            usual_score, usual_label = before.scores / before.number, before.labels / before.number
-            products = [(score - usual_score) * (label - usual_label) for score, label in pairs]
-        counts = [
-            Counter(round(score * _HUNDREDTHS) for score, label in pairs if (label >= GOOD_FROM) is is_good)
-            for is_good in (True, False)
-        ]
-        good, bad = (
-            dict(sorted((Counter(known) + more).items()))
-            for known, more in zip((self.good, self.bad), counts, strict=True)
-        )
-        return replace(
-            self,
-            products=self.products + math.fsum(products),
-            squares=self.squares + math.fsum([product * product for product in products]),
-            good=good,
-            bad=bad,
-        )
+    def with_tasks(self, tasks: Iterable[Task]) -> LabelInformation:
+        good, bad = Counter(self.good), Counter(self.bad)
+        for score, label in labelled(tasks):
+            (good if label >= GOOD_FROM else bad)[round(score * _HUNDREDTHS)] += 1
+        return replace(self, good=dict(sorted(good.items())), bad=dict(sorted(bad.items())))
 
     @property
     def informs(self) -> bool:
-        contradicted, number = self._contradicted, sum(self.good.values()) + sum(self.bad.values())
-        enough = contradicted >= max(_MIN_CONTRADICTED, _MIN_CONTRADICTED_SHARE * number)
-        goes_with_scores = self.products > _BEYOND_CHANCE * math.sqrt(self.squares)
-        return self.agreed or (enough and goes_with_scores)
+        number = sum(self.good.values()) + sum(self.bad.values())
+        contradicts = self._contradicted >= max(_MIN_CONTRADICTED, _MIN_CONTRADICTED_SHARE * number)
+        return self.agreed or (contradicts and self._goes_with_scores)
 
     @property
     def repeats_judge(self) -> bool:
@@ -77,10 +53,26 @@ class LabelInformation:
 
     @property
     def _contradicted(self) -> int:
-        """Returns how many labels differ from what a limit of the score says, at the limit with the fewest."""
-        differ = (
-            sum([count for score, count in self.good.items() if score < limit])
-            + sum([count for score, count in self.bad.items() if score >= limit])
-            for limit in (*self.good, *self.bad, math.inf)
-        )
-        return min(differ)
+        """Returns how many labels differ from the judge's verdict, at the limit between good and bad scores at which
+        Cohen's kappa of both is the highest."""
+        good, bad = sum(self.good.values()), sum(self.bad.values())
+        found = [(0.0, 0)]
+        for limit in (*self.good, *self.bad):
+            low_good = sum([count for score, count in self.good.items() if score < limit])
+            low_bad = sum([count for score, count in self.bad.items() if score < limit])
+            differ, low = low_good + bad - low_bad, low_good + low_bad
+            by_chance = (good * low + bad * (good + bad - low)) / (good + bad)
+            found.append((1 - differ / by_chance if by_chance else 0.0, differ))
+        return max(found)[1]
+
+    @property
+    def _goes_with_scores(self) -> bool:
+        good, bad = sum(self.good.values()), sum(self.bad.values())
+        if min(good, bad) < _MIN_OF_EACH:
+            return False
+        number, all_scores = good + bad, [*self.good.items(), *self.bad.items()]
+        mean = sum([score * count for score, count in all_scores]) / number
+        variance = sum([count * (score - mean) ** 2 for score, count in all_scores]) / number
+        covariance = sum([count * (score - mean) for score, count in self.good.items()]) / number
+        deviation = math.sqrt(variance * (good / number) * (bad / number) / number)
+        return covariance > _BEYOND_CHANCE * deviation
