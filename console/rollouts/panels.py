@@ -36,7 +36,7 @@ class ShownMetric:
 def verdict(visit: Visit, row: Rollout) -> Context:
     figures = latest_figures(row)
     quality = quality_of(row, figures)
-    figures = {**figures, "explanation": explained(figures, quality)}
+    figures = {**figures, "explanation": explained(row, figures, quality)}
     outlook = present_outlook(row, figures)
     names = names_of(row)
     deciding = [name for name, one in _judged(row, figures).items() if one["decides"]]

@@ -52,10 +52,11 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
     return {**found, "evaluators": shown}
 
 
-def explained(figures: Mapping[str, Any], quality: Mapping[str, Any] | None) -> str:
+def explained(rollout: Rollout, figures: Mapping[str, Any], quality: Mapping[str, Any] | None) -> str:
     """Returns the sentence of the verdict with what only this moment knows of the evaluators that it waits for."""
     text: str = figures["explanation"]
-    if quality is None or figures["reason"] not in (Reason.INCONCLUSIVE, Reason.QUALITY_INCONCLUSIVE):
+    waits = figures["reason"] in (Reason.INCONCLUSIVE, Reason.QUALITY_INCONCLUSIVE)
+    if quality is None or not waits or rollout.status != RolloutStatus.RUNNING:
         return text
     asked = [one for one in quality["evaluators"] if one["decides"]]
     if ended := [one["title"] for one in asked if not one["is_sampled"]]:

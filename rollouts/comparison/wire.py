@@ -37,7 +37,7 @@ def comparison(rollout: Rollout) -> dict[str, Any]:
         "overall_status": figures["status"],
         "decision": figures["decision"],
         "reason": figures["reason"],
-        "explanation": explained(figures, quality),
+        "explanation": explained(rollout, figures, quality),
         "target": _arm(rollout.target_version, totals[TARGET]),
         "baseline": _arm(rollout.baseline_version, totals[BASELINE]),
         "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),

@@ -17,6 +17,7 @@ from rollouts.comparison.metrics import latest_figures
 from rollouts.evaluation.terms import Action
 from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.quality.entries import QualityEntry
+from rollouts.services import pause_rollout
 from tests.console.rollouts.test_rollout import shown, signed_in
 from tests.console.rollouts.test_rollout import totals as totals
 from tests.factories.evaluators import make_evaluator
@@ -118,6 +119,9 @@ def test_verdict__waits_for_labels__says_how_many_and_links_them(client: Client)
     )
     text = shown(signed_in(client, rollout), rollout)
     assert "by polite@1, for which no more answers are due. It will not pass by waiting" in text
+
+    pause_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="test")
+    assert "Label them, or promote.</p>" in shown(signed_in(client, rollout), rollout)
 
 
 def test_panel__ratings_of_users__are_no_rule(client: Client) -> None:

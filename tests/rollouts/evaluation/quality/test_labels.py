@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,14 +61,21 @@ def begun(*, formula_3: bool = False) -> QualityState:
 
 
 def ends(
-    seed: int, labeller: Labeller, state: QualityState, *, loss: float = 0.0, likes: float = 0.0, agreed: bool = False
+    seed: int,
+    labeller: Labeller,
+    state: QualityState,
+    *,
+    loss: float = 0.0,
+    likes: float = 0.0,
+    usual: float = 0.9,
+    agreed: bool = False,
 ) -> tuple[str, QualityAssessment]:
     """Returns how a rollout ends whose target loses so much, by a judge who calls such a share more of the target's bad
     answers good, or of its good ones bad if it is negative."""
-    rng = random.Random(f"{seed} {labeller.__name__} {loss} {likes}")
+    rng = random.Random(f"{seed} {labeller.__name__} {loss} {likes} {usual}")
 
     def task(is_target: bool) -> Task:
-        good = rng.random() < 0.9 - is_target * loss
+        good = rng.random() < usual - is_target * loss
         called = (0.9 + is_target * min(0.0, likes)) if good else 0.2 + is_target * max(0.0, likes)
         score = float(rng.random() < called)
         due = rng.random() < 0.2
@@ -83,26 +91,27 @@ def ends(
     return "undecided", found
 
 
-def count(ended: str, labeller: Labeller, loss: float = 0.0, likes: float = 0.0, *, formula_3: bool = False) -> int:
-    runs = (ends(seed, labeller, begun(formula_3=formula_3), loss=loss, likes=likes) for seed in range(RUNS))
+def count(ended: str, labeller: Labeller, *, formula_3: bool = False, **world: Any) -> int:
+    runs = (ends(seed, labeller, begun(formula_3=formula_3), **world) for seed in range(RUNS))
     return [how for how, _ in runs].count(ended)
 
 
 @pytest.mark.parametrize(("labeller", "likes"), [(says_yes, 0.0), (guesses, 0.0), (repeats, 0.7)])
 def test_careless_labels__much_worse_target__never_pass(labeller: Labeller, likes: float) -> None:
-    assert count("passed", labeller, 0.2, likes) == 0
+    assert count("passed", labeller, loss=0.2, likes=likes) == 0
     # By formula 3, which took labels for the truth, they do.
-    assert count("passed", labeller, 0.2, likes, formula_3=True) > 0
+    assert count("passed", labeller, loss=0.2, likes=likes, formula_3=True) > 0
 
 
-@pytest.mark.parametrize("likes", [0.0, -0.15])
-def test_right_labels__equal_target__pass_as_they_did(likes: float) -> None:
-    before = count("passed", honest, likes=likes, formula_3=True)
-    assert count("passed", honest, likes=likes) == before >= RUNS - 1
+@pytest.mark.parametrize("world", [{}, {"likes": -0.15}, {"usual": 0.97}])
+def test_right_labels__equal_target__pass_as_they_did(world: dict[str, Any]) -> None:
+    """Also where bad answers are rare."""
+    before = count("passed", honest, formula_3=True, **world)
+    assert count("passed", honest, **world) == before >= RUNS - 1
 
 
 def test_right_labels__much_worse_target__roll_back_whatever_the_judge_likes() -> None:
-    assert count("rolled back", honest, 0.2, 0.5) == RUNS
+    assert count("rolled back", honest, loss=0.2, likes=0.5) == RUNS
 
 
 def test_labels_that_repeat_a_judge_who_dislikes_the_target__hold_and_do_not_roll_back() -> None:
