@@ -134,8 +134,9 @@ def test_unchecked_judge__failing__asks_for_labels_and_a_rule_does_not() -> None
 def test_labels_that_repeat_a_judge__said_of_what_fails_by_them() -> None:
     rule = replace(LABELLED, action=Action.ROLL_BACK)
     state = initial_quality([rule], weights=(50, 100), sticky=False)
-    arms = [ArmTasks(tuple(Task(place, one, True, one) for place in range(10))) for one in (BAD, GOOD)]
-    counts = [QualityMinute(number, 1, Basis.LABELS, {rule.title: EvaluatorTasks(*arms)}) for number in range(1, 61)]
+    target, baseline = (ArmTasks(tuple(Task(place, one, True, one) for place in range(10))) for one in (BAD, GOOD))
+    tasks = {rule.title: EvaluatorTasks(target, baseline)}
+    counts = [QualityMinute(number, 1, Basis.LABELS, tasks) for number in range(1, 61)]
     state = replay_quality(state, counts)
     judged = Judged(state, assess_quality(state))
 
