@@ -10,6 +10,9 @@ from rollouts.evaluation.statistics.intervals import (
     rate_variance,
     value_variance,
 )
+from rollouts.evaluation.statistics.strata import Strata
+
+_DIGITS = 12
 
 
 def figures(state: State, metric: Metric) -> Figures:
@@ -32,6 +35,12 @@ def _rates(state: State, metric: Metric, design: float) -> Figures:
     if state.formula == 3 or answered.weight <= 0:
         variance = max(rate_variance(*arm) for arm in arms)
         return compared_means(one.strata, design=design, variance=variance)
-    rates = (answered.target / answered.weight, answered.baseline / answered.weight)
-    variance = max(rate_variance(rate * requests, requests) for rate, (_, requests) in zip(rates, arms, strict=True))
-    return compared_means(answered.strata, design=design, variance=variance)
+    weight = answered.weight
+    # Rounded, because all requests of an arm are a share of 1 and not of nearly 1.
+    target, baseline = (round(total / weight, _DIGITS) for total in (answered.target, answered.baseline))
+    variance = max(
+        rate_variance(rate * requests, requests) for rate, (_, requests) in zip((target, baseline), arms, strict=True)
+    )
+    # The noise of both arms together is at most the weight: all of it where every request went well.
+    strata = Strata(weight, weight * target, weight * baseline, target_noise=weight)
+    return compared_means(strata, design=design, variance=variance)

@@ -46,11 +46,6 @@ class AnsweredRates:
             self.baseline + well * drawn / total * others_events,
         )
 
-    @property
-    def strata(self) -> Strata:
-        # The noise of both arms together is at most the weight: all of it where every request went well.
-        return Strata(self.weight, self.target, self.baseline, target_noise=self.weight)
-
     def is_above(self, plus: float, times: float) -> bool:
         return (
             self.weight > 0

@@ -17,6 +17,13 @@ def test_figures__nothing_yet__are_unknown() -> None:
         assert (shown.target, shown.baseline, shown.difference, shown.low, shown.high) == (None,) * 5
 
 
+@pytest.mark.parametrize("requests", range(1, 30))
+def test_figures__all_requests_of_an_arm__are_a_share_of_1(requests: int) -> None:
+    state = after_minutes(start(), 30, arm(requests, requests), arm(40 - requests))
+
+    assert (figures(state, Metric.ERROR_RATE).target, figures(state, Metric.ERROR_RATE).baseline) == (1, 0)
+
+
 def test_figures__both_arms__are_their_own_rates_means_and_costs() -> None:
     state = after_minutes(
         start(), 100, arm(10, 2, ms=(400,) * 8, usd=("0.002",) * 8), arm(10, 1, ms=(200,) * 9, usd=("0.001",) * 9)
