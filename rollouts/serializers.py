@@ -30,6 +30,7 @@ from rollouts.models import (
 from rollouts.quality.entries import QualityEntry
 from rollouts.quality.shown import quality_shown
 from rollouts.quality.start import MAX_EVALUATORS
+from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
 from rollouts.states import StageError, stages_from
@@ -76,6 +77,7 @@ class RolloutListSerializer(serializers.ListSerializer[Rollout]):
 
 class RolloutSerializer(RowSerializer[Rollout]):
     """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict.
+    `warnings` say, from the start on, where evaluators do less than was asked for.
 
     `earlier_rollbacks` are the rollouts to the same target that were rolled back before this one was made. Each of
     them had its own chance of a false verdict, and this one has it again.
@@ -89,6 +91,7 @@ class RolloutSerializer(RowSerializer[Rollout]):
     target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
     policy = serializers.SerializerMethodField()
     quality = serializers.SerializerMethodField()
+    warnings = serializers.SerializerMethodField()
     gate = serializers.SerializerMethodField()
     current_stage = serializers.SerializerMethodField()
     current_weight = serializers.SerializerMethodField()
@@ -107,6 +110,9 @@ class RolloutSerializer(RowSerializer[Rollout]):
 
     def get_quality(self, rollout: Rollout) -> list[dict[str, Any]]:
         return quality_shown(rollout)
+
+    def get_warnings(self, rollout: Rollout) -> list[str]:
+        return warnings_of(rollout)
 
     def get_gate(self, rollout: Rollout) -> shapes.RolloutGate:
         known = self.gates or gates([rollout])
@@ -161,7 +167,8 @@ class QualityEntrySerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="What follows where the answers are worse: `roll_back` for rules and calibrated judges, else `hold`.",
+        help_text="What follows where the answers are worse: `roll_back` for rules and labelled calibrated judges, else"
+        " `hold`.",
     )
     margin = NumberField(
         required=False,

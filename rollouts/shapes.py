@@ -118,6 +118,7 @@ class RolloutEntry(TypedDict):
     allocation_type: Literal["random", "user_sticky", "session_sticky"]
     policy: dict[str, Any]
     quality: list[RolloutEvaluator]
+    warnings: list[str]
     gate: RolloutGate
     status: Literal["pending", "running", "paused", "completed", "rolled_back"]
     current_stage: int | None
@@ -198,7 +199,7 @@ class RolloutForecast(TypedDict):
 
 class RolloutPower(TypedDict):
     """The faults that would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that
-    is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null means
+    is found before all traffic goes to the target, and an average latency of 1.3 times the usual. Null means
     that the fault is not found."""
 
     fall: RolloutDetection
@@ -304,7 +305,7 @@ class RolloutJudgedEvaluator(RolloutEvaluator):
     more answers are due for it."""
 
     status: Literal["passing", "failing", "inconclusive"]
-    not_passing: Literal["uncalibrated", "judge_drifted", "missing_scores", "not_certain"] | None
+    not_passing: Literal["uncalibrated", "judge_drifted", "missing_scores", "not_certain", "labels_unreliable"] | None
     worse: bool
     drifted: bool
     is_sampled: bool

@@ -6,10 +6,16 @@ from uuid import UUID
 
 from analytics.agreement import Estimate, cohens_kappa, equal_share, mean_difference, pearson
 from analytics.models import EvaluatorType, Score
-from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, ReviewQueue, RubricKind
+from analytics.models.reviews import FIRST_OPINION, SECOND_OPINION, ItemState, ReviewItem, ReviewQueue, RubricKind
 from core.chunks import chunks
 
 Verdicts = Mapping[str, tuple[float, str]]
+
+MIN_SECOND_OPINIONS = 15
+MIN_KAPPA = 0.2
+"""The lower limit of kappa from which on two people agree beyond chance."""
+
+_GOOD_FROM = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,22 @@ def agreement_of_people(queue: ReviewQueue) -> Agreement | None:
     first, second = verdicts[FIRST_OPINION], verdicts[SECOND_OPINION]
     both = {key: verdict for key, verdict in second.items() if key in first}
     return _agreement(queue, EvaluatorType.HUMAN, first, both) if both else None
+
+
+def people_agree(project_id: UUID, evaluator_id: UUID) -> bool:
+    """Returns whether the second opinions on an evaluator's due labels agree with the first ones beyond chance."""
+    items = ReviewItem.objects.filter(
+        queue__project_id=project_id, queue__evaluator_id=evaluator_id, queue__due_labels=True, state=ItemState.DONE
+    )
+    twice = items.filter(request_id__in=items.filter(opinion=SECOND_OPINION).values("request_id"))
+    by_score = {item.score_id: item for item in twice.filter(score_id__isnull=False).select_related("queue")}
+    found: dict[UUID, dict[int, bool]] = {}
+    for score in _scores(project_id, list(by_score), by="pk"):
+        item = by_score[score.pk]
+        found.setdefault(item.request_id, {})[item.opinion] = item.queue.scaled(score.score_value) >= _GOOD_FROM
+    both = [(one[FIRST_OPINION], one[SECOND_OPINION]) for one in found.values() if len(one) > 1]
+    kappa = cohens_kappa(both) if len(both) >= MIN_SECOND_OPINIONS else None
+    return kappa is not None and kappa.low is not None and kappa.low >= MIN_KAPPA
 
 
 def agreements(queue: ReviewQueue) -> list[Agreement]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.binomial import limits
 from benchmarks.quality.runs import Run
-from benchmarks.quality.worlds import DAY, MissingBy, World
+from benchmarks.quality.worlds import DAY, MissingBy, People, World
 from rollouts.evaluation.quality.rules import QUALITY_ALPHA
 
 _WHOLE = 0.05
@@ -174,6 +174,24 @@ def _labels() -> list[Line]:
     ]
 
 
+def _careless() -> list[Line]:
+    worse = World(loss=0.2, label_share=0.2, watched=True)
+    likes, dislikes = replace(worse, bias=-0.15), World(bias=0.1, label_share=0.2)
+    worlds = {
+        "call all good": replace(worse, people=People.CALL_ALL_GOOD),
+        "guess": replace(worse, people=People.GUESS),
+        "repeat a judge who likes the target": replace(likes, people=People.REPEAT),
+    }
+    repeated = replace(dislikes, people=People.REPEAT)
+    return [
+        *(
+            Line("11", f"20 points worse, people {text}: passes", (one,), _passed, _WHOLE)
+            for text, one in worlds.items()
+        ),
+        Line("11", "Equal, people repeat a judge who dislikes it: rolled back", (repeated,), _rolled_back, _WHOLE),
+    ]
+
+
 def _missing() -> list[Line]:
     text = "20 points worse, 30 % of the target's scores missing, of bad answers"
     return [
@@ -216,7 +234,7 @@ def _harmless() -> list[Line]:
     ]
 
 
-LINES: Sequence[Line] = (*_alike(), *_labels(), *_missing(), *_worse(), *_harmless())
+LINES: Sequence[Line] = (*_alike(), *_labels(), *_missing(), *_worse(), *_harmless(), *_careless())
 WORLDS: Mapping[World, int] = {
     world: _FEW_WORSE if line.number == "9" else _FEW_HARMLESS for line in LINES for world in line.worlds
 }

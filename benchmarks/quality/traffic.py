@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.quality.worlds import CALLED_GOOD, DAY, SENSITIVITY, SPECIFICITY, MissingBy, World
+from benchmarks.quality.worlds import CALLED_GOOD, DAY, SENSITIVITY, SPECIFICITY, MissingBy, People, World
 from rollouts.evaluation.quality import ArmTasks, Evaluator, EvaluatorTasks, QualityMinute, Task
 from rollouts.evaluation.quality.counts import UserTasks
 from rollouts.evaluation.statistics.clusters import ClusterSums
@@ -171,9 +171,20 @@ class Traffic:
             rng.getrandbits(48),
             score,
             due,
-            float(answer.good) if due else None,
+            self._label(answer, called=called) if due else None,
             answer.user if world.users else None,
         )
+
+    def _label(self, answer: _Answer, *, called: bool) -> float:
+        match self._world.people:
+            case People.RIGHT:
+                return float(answer.good)
+            case People.REPEAT:
+                return float(called)
+            case People.GUESS:
+                return float(self._rng.random() < 0.5)
+            case People.CALL_ALL_GOOD:
+                return 1.0
 
     def _is_missing(self, minute: int, arm: int, answer: _Answer) -> bool:
         world, rng = self._world, self._rng

@@ -23,6 +23,15 @@ class MissingBy(StrEnum):
     LANGUAGE = "language"
 
 
+class People(StrEnum):
+    """What people say of an answer: whether it is good; always that it is; what the judge says; or anything."""
+
+    RIGHT = "right"
+    CALL_ALL_GOOD = "call all good"
+    REPEAT = "repeat the judge"
+    GUESS = "guess"
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The truth: a share `good` of the answers is good, minus `loss` for the target. A judge with the sensitivity and
@@ -56,6 +65,7 @@ class World:
     heavy: float = 0.0
     busy: float = 0.0
     label_share: float | None = None
+    people: People = People.RIGHT
     calibrated: int = 0
     trusted: bool = False
     rules: bool = False

@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 from django import forms
 from rest_framework.exceptions import ValidationError
 
+from analytics.evaluators.definitions import KINDS
+from analytics.evaluators.selectors import KnownVersion
 from analytics.models import OnlineEvaluation
 from analytics.parameters.values import parse_parameters
 from core.ui.forms import SerializerForm, error_texts, shown_value
@@ -19,6 +21,7 @@ from gateway.evaluations.serializers import (
 )
 from gateway.evaluations.services import NewOnlineEvaluation
 
+_NO_LABELS = "A rule is right by definition and learns nothing from labels. Leave it empty, or choose a judge."
 _PER_CENT = 100
 _MAX_FILTER_CHARACTERS = 4_000
 
@@ -57,10 +60,15 @@ class ChangeForm(SerializerForm[Any]):
         required=False,
         min_value=0,
         max_value=_PER_CENT,
-        help_text="In per cent. People label them in review queues. Empty for none.",
+        help_text="In per cent, of what a judge scores. People label it in review queues. Empty for none.",
     )
 
     serializer: ClassVar[Any] = OnlineEvaluationChangeSerializer
+
+    def __init__(self, record: OnlineEvaluation | None = None, data: Any = None, **options: Any) -> None:
+        super().__init__(record, data, **options)
+        if record is not None and record.label_share is None and not KINDS[record.evaluator.kind].asks_a_model:
+            del self.fields["label_share"]
 
     def initial_of(self, record: OnlineEvaluation) -> dict[str, Any]:
         return {
@@ -87,7 +95,7 @@ class ChangeForm(SerializerForm[Any]):
             "rate": cleaned["rate"] / _PER_CENT,
             "filter": parse_parameters(cleaned["filter"]),
             # Nobody labels a share of 0.
-            "label_share": cleaned["label_share"] / _PER_CENT if cleaned["label_share"] else None,
+            "label_share": cleaned["label_share"] / _PER_CENT if cleaned.get("label_share") else None,
         }
 
 
@@ -99,10 +107,18 @@ class NewForm(ChangeForm):
     field_order = ("evaluator_id", "rate", "monthly_budget_usd", "filter", "matched", "label_share")
     serializer = NewOnlineEvaluationSerializer
 
-    def __init__(self, evaluators: Sequence[tuple[str, str]], data: Any = None, chosen: str = "") -> None:
+    def __init__(self, evaluators: Sequence[KnownVersion], data: Any = None, chosen: str = "") -> None:
         super().__init__(None, data, initial={"evaluator_id": chosen})
-        self.fields["evaluator_id"].choices = evaluators  # type: ignore[attr-defined]
+        choices = [(str(one.evaluator_id), one.name) for one in evaluators]
+        self.fields["evaluator_id"].choices = choices  # type: ignore[attr-defined]
         self.has_evaluators = bool(evaluators)
+        self._rules = {str(one.evaluator_id) for one in evaluators if not one.definition.asks_a_model}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if cleaned.get("label_share") and cleaned.get("evaluator_id") in self._rules:
+            self.add_error("label_share", _NO_LABELS)
+        return cleaned
 
     def new_evaluation(self) -> NewOnlineEvaluation:
         new: NewOnlineEvaluation = self.given.new_evaluation()

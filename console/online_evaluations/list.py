@@ -42,8 +42,7 @@ class OnlineEvaluationsPage(EditPage[None, NewForm]):
     right = Right.EDIT
 
     def form(self, visit: Visit, record: None, data: Any = None) -> NewForm:
-        choices = [(str(one.evaluator_id), one.name) for one in _usable(visit.project.pk)]
-        return NewForm(choices, data, visit.request.GET.get("evaluator_id", ""))
+        return NewForm(_usable(visit.project.pk), data, visit.request.GET.get("evaluator_id", ""))
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         return [

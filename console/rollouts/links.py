@@ -12,8 +12,11 @@ from analytics.queries.request_sorting import RequestSort
 from analytics.queries.variants import TARGET
 from core.ui.pages import Visit
 from core.ui.periods import CUSTOM, Period
+from rollouts.comparison.quality import labels_awaited
 from rollouts.evaluation import Metric, Reason
 from rollouts.models import Rollout
+
+MORE_LABELS = 20
 
 _REQUESTS = "analytics_requests_changelist"
 _FAILED: tuple[str, Mapping[str, str]] = ("Failed requests of the target", {"outcome": "error"})
@@ -71,6 +74,22 @@ def next_links(visit: Visit, row: Rollout, reason: str, deciding: list[str]) -> 
         found = [metric_link(visit, row, metric) for metric in deciding] or [metric_link(visit, row, Metric.ERROR_RATE)]
     found.append(Link("What the versions differ in", links(visit, row)["diff"]))
     return [link for link in dict.fromkeys(found) if link.href]
+
+
+def judge_links(visit: Visit, quality: Mapping[str, Any] | None) -> list[Link]:
+    """Returns where people label the answers that a verdict waits for, or check a judge on whose scores it rests."""
+    found = []
+    for one in quality["evaluators"] if quality else ():
+        evaluator_id, title, labels = one["evaluator_id"], one["title"], labels_awaited(one)
+        if not one["decides"]:
+            continue
+        if labels:
+            count = min(labels, MORE_LABELS)
+            href = visit.link_if_there("review_labels", evaluator_id=evaluator_id, count=count)
+            found.append(Link(f"Label {count} of {labels:,} answers for {title}", href))
+        elif one["label_share"] is None and one["margin_scale"] is None:
+            found.append(Link(f"Calibrate {title} by labels", visit.link_if_there("evaluator", evaluator_id)))
+    return [link for link in found if link.href]
 
 
 def requests_link(visit: Visit, row: Rollout, arm: str, **query: Any) -> str:

@@ -10,7 +10,9 @@ from django.http import Http404, QueryDict
 from django.http.response import HttpResponseBase
 
 from analytics.models import Dataset
+from analytics.online_evaluations.matched import matched_evaluators
 from console.rollouts.forms import BaseStages, RolloutForm, possible_targets, stage_rows, stages_of_address
+from console.rollouts.scores import trust
 from core.errors import ApplicationError
 from core.lookup.registry import as_uuid
 from core.ui import formats
@@ -24,6 +26,8 @@ from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Gate, Rollout
+from rollouts.quality.start import standing_evaluators
+from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import latest_rollbacks
 from rollouts.services import create_rollout, start_rollout
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError
@@ -98,7 +102,7 @@ def _made(visit: Visit, form: RolloutForm, stages: Sequence[Stage], *, start: bo
             row = start_rollout(project_id=project_id, rollout_id=row.pk, actor=actor)
     visit.note_change(row, "Made and started." if start else "Made.")
     said = f"Rollout {row.name} is {'running' if start else 'made; it is not started yet'}."
-    return visit.done(said, visit.link("rollouts_rollout_change", row.pk))
+    return visit.done(" ".join([said, *warnings_of(row)]), visit.link("rollouts_rollout_change", row.pk))
 
 
 def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, Any]:
@@ -118,9 +122,14 @@ def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, An
 
 
 def _panels(visit: Visit, draft: Draft) -> list[Panel]:
+    config = draft.config
+    judges = Panel(
+        "judges", "What each evaluator may decide", "rollouts/judges.html", lambda: _judges(config), is_wide=True
+    )
     return [
         Panel("diff", "What changes", "rollouts/diff.html", lambda: _diff(visit, draft), is_wide=True),
         Panel("forecast", "Forecast", "rollouts/forecast.html", lambda: _forecast(draft), is_wide=True),
+        *([judges] if matched_evaluators(config.project_id) else []),
     ]
 
 
@@ -134,6 +143,11 @@ def _forecast(draft: Draft) -> Mapping[str, Any]:
         for one in plan.stages
     ]
     return {"plan": plan, "rows": rows}
+
+
+def _judges(config: PromptConfig) -> Mapping[str, Any]:
+    """Raises the errors of the request log."""
+    return {"rows": [(one.title, trust(one)) for one in standing_evaluators(config.project_id, config.pk)]}
 
 
 def _in_words(minutes: float | None) -> str:

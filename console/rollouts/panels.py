@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET
-from console.rollouts.links import Link, metric_link, next_links, requests_link
+from console.rollouts.links import Link, judge_links, metric_link, next_links, requests_link
 from console.rollouts.standing import heading, obstacle, steps
 from core.audit.actors import actor_names
 from core.ui.pages import Visit
@@ -13,6 +13,7 @@ from core.ui.plots import Plot
 from rollouts.comparison.metrics import latest_figures, open_by_arm, present_outlook, totals_of
 from rollouts.comparison.minute_sums import Sums, minute_sums
 from rollouts.comparison.plots import metric_plots, traffic_plot
+from rollouts.comparison.quality import explained, quality_of
 from rollouts.comparison.tables import MetricRow, left_out_rows, metric_rows, total_rows
 from rollouts.comparison.wire import judged_metrics
 from rollouts.models import Rollout
@@ -34,6 +35,8 @@ class ShownMetric:
 
 def verdict(visit: Visit, row: Rollout) -> Context:
     figures = latest_figures(row)
+    quality = quality_of(row, figures)
+    figures = {**figures, "explanation": explained(row, figures, quality)}
     outlook = present_outlook(row, figures)
     names = names_of(row)
     deciding = [name for name, one in _judged(row, figures).items() if one["decides"]]
@@ -43,7 +46,8 @@ def verdict(visit: Visit, row: Rollout) -> Context:
         "heading": heading(row, figures, outlook),
         "steps": steps(row),
         "obstacle": obstacle(row, figures, names),
-        "links": next_links(visit, row, figures["reason"], deciding),
+        "links": [*judge_links(visit, quality), *next_links(visit, row, figures["reason"], deciding)],
+        "judge_links": judge_links(visit, quality),
         "ended": (last, names[last.actor]) if last else None,
         "figures": figures,
         "outlook": outlook,

@@ -9,23 +9,23 @@ from analytics.evaluators.definitions import UserFeedback
 from analytics.online_evaluations.reasons import reasons_in_words
 from analytics.online_evaluations.worst_pairs import Pair, ScoredAnswer, worst_pairs
 from analytics.queries.variants import BASELINE, TARGET
-from console.rollouts.links import Link
+from console.rollouts.links import MORE_LABELS, Link
 from core.roles import Right
 from core.ui.formats import number, share
 from core.ui.pages import Visit
 from rollouts.comparison.metrics import latest_figures
 from rollouts.comparison.quality import quality_of
 from rollouts.comparison.tables import MetricRow, change, difference, e_value, mark_of, row_of
+from rollouts.evaluation.quality.rules import QUALITY_SIZE
 from rollouts.models import Rollout
 from rollouts.quality.entries import RULE, RolloutEvaluator, evaluators_of
-
-MORE_LABELS = 20
 
 _UNIT = "score"
 _BY_USERS = str(UserFeedback.__struct_config__.tag)
 _CALIBRATIONS: Mapping[str, str] = {
     RULE: "a rule, which is right by definition",
-    Calibrated.CALIBRATED.value: "a calibrated judge",
+    Calibrated.CALIBRATED.value: "a calibrated judge: its figures are its own, and nobody checks what it makes of this"
+    " version; it can hold the rollout, and pass",
     Calibrated.UNCALIBRATED.value: "a judge that is not calibrated: it can hold the rollout, and not pass",
     Calibrated.STALE.value: "a judge whose labels are too old: it can hold the rollout, and not pass",
     Calibrated.DRIFTED.value: "a judge that judges otherwise than it did: it decides nothing",
@@ -70,17 +70,17 @@ def counted(tasks: Mapping[str, Any]) -> str:
 
 
 def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> _Row:
-    limit = {"limit": -evaluator.margin, "limit_name": "outside of the margin from here"}
+    limit = {"limit": -evaluator.margin * (evaluator.scale or 1.0), "limit_name": "outside of the margin from here"}
     return _Row(
         shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, _numbers(evaluator, one), **limit),
-        calibration=_trust(evaluator),
+        calibration=trust(evaluator),
         tasks=[(arm, counted(one["tasks"][arm])) for arm in (TARGET, BASELINE)],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
         links=[link for link in _links(visit, evaluator) if link.href],
     )
 
 
-def _trust(evaluator: RolloutEvaluator) -> str:
+def trust(evaluator: RolloutEvaluator) -> str:
     if evaluator.kind == _BY_USERS:
         return "the ratings of users, as they are"
     if evaluator.label_share is not None and evaluator.calibration != RULE:
@@ -89,9 +89,11 @@ def _trust(evaluator: RolloutEvaluator) -> str:
 
 
 def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "Difference", difference(_UNIT, one)
+    is_raw_judge = evaluator.label_share is None and evaluator.calibration != RULE
+    yield "Difference of the judge" if is_raw_judge else "Difference", difference(_UNIT, one)
     yield "Pairs", f"{number(one['pairs'])}, {number(one['complete_pairs'])} with both scores"
-    yield "Margin", change(_UNIT, -evaluator.margin)
+    yield "May fail from", change(_UNIT, -QUALITY_SIZE * (evaluator.scale or 1.0))
+    yield "Margin", change(_UNIT, -evaluator.margin * (evaluator.scale or 1.0))
     yield "If it fails", evaluator.action.value.replace("_", " ")
     yield "Must pass", "from 50 % on" if evaluator.required else "no"
     yield "E that it is worse", e_value(one["evidence"])

@@ -74,7 +74,9 @@ def _needs(figures: Mapping[str, Any], outlook: Outlook | None) -> str:
         return f"needs {missing:,} more request{'' if missing == 1 else 's'}, {takes}"
     if minutes:
         return f"needs {in_words(minutes)} more"
-    return "waits until it is certain" if forecast.evidence_decides else "has all it needs"
+    if forecast.evidence_decides:
+        return "held by an evaluator" if forecast.stuck else "waits until it is certain"
+    return "has all it needs"
 
 
 def obstacle(row: Rollout, figures: Mapping[str, Any], names: Mapping[str, str]) -> Obstacle | None:

@@ -46,10 +46,32 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
                 "tasks": tasks,
                 "is_sampled": is_sampled,
                 "decides": _decides(one, figures),
-                "explanation": one["explanation"] + _incomplete(one) + _awaited(tasks) + warned,
+                "explanation": one["explanation"] + _incomplete(one) + _awaited({"tasks": tasks}) + warned,
             }
         )
     return {**found, "evaluators": shown}
+
+
+def explained(rollout: Rollout, figures: Mapping[str, Any], quality: Mapping[str, Any] | None) -> str:
+    """Returns the sentence of the verdict with what only this moment knows of the evaluators that it waits for."""
+    text: str = figures["explanation"]
+    waits = figures["reason"] in (Reason.INCONCLUSIVE, Reason.QUALITY_INCONCLUSIVE)
+    if quality is None or not waits or rollout.status != RolloutStatus.RUNNING:
+        return text
+    asked = [one for one in quality["evaluators"] if one["decides"]]
+    if ended := [one["title"] for one in asked if not one["is_sampled"]]:
+        return (
+            f"The answers are not shown to be as good yet by {', '.join(ended)}, for which no more answers are due. It"
+            " will not pass by waiting: let an online evaluation take a matched sample for this version of the"
+            " evaluator again, or promote by hand."
+        )
+    labels = sum(labels_awaited(one) for one in asked)
+    return f"{text} {labels:,} {'answers wait' if labels > 1 else 'answer waits'} for a label." if labels else text
+
+
+def labels_awaited(one: Mapping[str, Any]) -> int:
+    found: int = sum(of_arm["labels_awaited"] for of_arm in one["tasks"].values())
+    return found
 
 
 def _incomplete(one: Mapping[str, Any]) -> str:
@@ -60,8 +82,8 @@ def _incomplete(one: Mapping[str, Any]) -> str:
     return f" {one['pairs'] - one['complete_pairs']:,} of {one['pairs']:,} pairs lack {what}."
 
 
-def _awaited(tasks: Mapping[str, Mapping[str, Any]]) -> str:
-    labels = sum(of_arm["labels_awaited"] for of_arm in tasks.values())
+def _awaited(one: Mapping[str, Any]) -> str:
+    labels = labels_awaited(one)
     if not labels:
         return ""
     return f" It waits for {labels:,} label{'s' if labels > 1 else ''} that people have to give."

@@ -8,7 +8,7 @@ from core.wire.shown import shown_as
 from prompts.models import PromptVersion
 from rollouts import shapes
 from rollouts.comparison.metrics import latest_figures, open_by_arm, present_outlook, signals_unless_too_many, totals_of
-from rollouts.comparison.quality import quality_of
+from rollouts.comparison.quality import explained, quality_of
 from rollouts.comparison.segments import segments_of
 from rollouts.evaluation import Action, Decision, Metric, Reason, Status
 from rollouts.evaluation.policy import failing_difference
@@ -28,6 +28,7 @@ def comparison(rollout: Rollout) -> dict[str, Any]:
     """
     totals, figures = totals_of(rollout), latest_figures(rollout)
     outlook = present_outlook(rollout, figures)
+    quality = quality_of(rollout, figures)
     return {
         "rollout_id": rollout.pk,
         "rollout_status": rollout.status,
@@ -36,11 +37,11 @@ def comparison(rollout: Rollout) -> dict[str, Any]:
         "overall_status": figures["status"],
         "decision": figures["decision"],
         "reason": figures["reason"],
-        "explanation": figures["explanation"],
+        "explanation": explained(rollout, figures, quality),
         "target": _arm(rollout.target_version, totals[TARGET]),
         "baseline": _arm(rollout.baseline_version, totals[BASELINE]),
         "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
-        "quality": quality_of(rollout, figures),
+        "quality": quality,
         "signals": signals_unless_too_many(rollout),
         "segments": segments_of(rollout),
         "sample_ratio": figures["sample_ratio"],

@@ -4,21 +4,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rollouts.evaluation.comparison import figures
 from rollouts.evaluation.counts import events_of
 from rollouts.evaluation.policy import (
-    COST_SIZE,
     FAIL_AT,
-    LATENCY_AVERAGE_SIZE,
-    LATENCY_P95_SIZE,
     MIN_TARGET_REQUESTS,
     PASS_AT,
     RATE_COUNT_SIZE,
     RATES,
     Metric,
+    failing_difference,
     rate_size,
 )
 from rollouts.evaluation.state import ArmTotals, MetricState, State
-from rollouts.evaluation.statistics.grid import quantile
 from rollouts.evaluation.terms import Action, Status
 
 
@@ -139,13 +137,12 @@ def _has_values(arm: ArmTotals, metric: Metric) -> bool:
 
 def _is_sizeable(state: State, metric: Metric) -> bool:
     """Certainty alone would fail a target for one millisecond."""
-    strata = state.metrics[metric].strata
     if metric in RATES:
-        enough = events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
-        return enough and state.metrics[metric].answered_rates.is_above(*rate_size(metric))
-    if metric is Metric.LATENCY_P95:
-        target, baseline = quantile(state.target_weights, 0.95), quantile(state.baseline_weights, 0.95)
-        return target is not None and baseline is not None and target >= LATENCY_P95_SIZE * baseline
-    if metric is Metric.LATENCY_AVERAGE:
-        return strata.target >= LATENCY_AVERAGE_SIZE * strata.baseline
-    return strata.target >= COST_SIZE * (1 + state.policy.cost_allowance) * strata.baseline
+        if events_of(state.target, metric)[0] < RATE_COUNT_SIZE:
+            return False
+        if state.formula == 3:
+            return state.metrics[metric].answered_rates.is_above(*rate_size(metric))
+    shown = figures(state, metric)
+    if shown.difference is None or shown.baseline is None:
+        return False
+    return shown.difference >= failing_difference(metric, shown.baseline, state.policy.cost_allowance)

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from rollouts.evaluation.assess import Assessment, MetricStatus, assess
 from rollouts.evaluation.comparison import figures
 from rollouts.evaluation.counts import events_of
-from rollouts.evaluation.policy import FAIL_AT, MIN_TARGET_REQUESTS, PASS_AT, RATE_COUNT_SIZE, RATES, Metric
+from rollouts.evaluation.policy import EXACT, FAIL_AT, MIN_TARGET_REQUESTS, PASS_AT, RATE_COUNT_SIZE, RATES, Metric
 from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Status
 from rollouts.evaluation.words import about, dollars, milliseconds, share
@@ -28,6 +28,15 @@ LABELS: Mapping[Metric, str] = MappingProxyType(
 )
 """The metrics as people read them, in the order in which they are shown: what happened to answers, then how long they
 took and what they cost."""
+
+_WITHOUT_EVENT: Mapping[Metric, str] = MappingProxyType(
+    {
+        Metric.CONTRACT: "broken",
+        Metric.TRUNCATED: "cut off",
+        Metric.EMPTY: "empty",
+        Metric.FALLBACK: "another model's",
+    }
+)
 
 _MAX_ESTIMATE = 100_000
 _SUSPICIOUS = 0.5
@@ -59,6 +68,19 @@ def pair(state: State, metric: Metric) -> str:
     return f"{_value(metric, shown.target)} against {_value(metric, shown.baseline)}"
 
 
+def is_silent(state: State, metric: Metric) -> bool:
+    """Returns whether no answer of either version has had an exact signal so far."""
+    events = (events_of(arm, metric)[0] for arm in (state.target, state.baseline))
+    # A stored verdict of formula 3 names them one by one.
+    return metric in EXACT and state.formula != 3 and not any(events)
+
+
+def no_event(state: State, silent: Sequence[Metric]) -> str:
+    *some, last = (word for metric, word in _WITHOUT_EVENT.items() if metric in silent)
+    named = f"{', '.join(some)} or {last}" if some else last
+    return f"no answer is {named} so far ({_progress(state, silent[0])})"
+
+
 def consequence(state: State, metric: Metric) -> str:
     return "roll back" if state.policy.action(metric) is Action.ROLL_BACK else "hold"
 
@@ -78,11 +100,15 @@ def _undecided(state: State, one: MetricStatus, both: str) -> str:
         return f"Looks worse: {both}, on few requests." if few else f"Slightly worse: {both}, too little to act on."
     if one.evidence >= _SUSPICIOUS * FAIL_AT[one.metric]:
         return f"Looks worse: {both}, which is not certain yet."
-    number = _requests(state, one.metric)
-    needed = _requests_to_pass(state, one.metric) if one.has_to_pass else None
+    return f"No difference seen yet ({_progress(state, one.metric, estimated=one.has_to_pass)})."
+
+
+def _progress(state: State, metric: Metric, *, estimated: bool = True) -> str:
+    number = _requests(state, metric)
+    needed = _requests_to_pass(state, metric) if estimated else None
     if needed is None:
-        return f"No difference seen yet ({number:,} request{'' if number == 1 else 's'})."
-    return f"No difference seen yet ({number:,} of about {needed} requests)."
+        return f"{number:,} request{'' if number == 1 else 's'}"
+    return f"{number:,} of about {needed} requests"
 
 
 def _requests(state: State, metric: Metric) -> int:

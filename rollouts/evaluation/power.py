@@ -61,8 +61,8 @@ class RolloutDetection:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """`fall` is a typical fall of the share of answered requests, `smallest` the smallest one that is found before the
-    stages end by their minima; None: not even a target that answers nothing is found.
+    """`fall` is a typical fall of the share of answered requests, `smallest` the smallest one that is found before all
+    traffic goes to the target; None: not even a target that answers nothing is found.
 
     `slower_minutes` is the time until an average latency of 1.3 times the usual is found; None: not found, or no
     latencies known. `sentences` explain the figures to people.
@@ -90,7 +90,7 @@ def power(stages: Sequence[Stage], traffic: Traffic, *, elapsed_minutes: float =
         raise ValueError("traffic: per_minute must be at least 0, and unanswered a share from 0 to 1")
     plan = _Plan(tuple(stages), traffic.per_minute, elapsed_minutes, served)
     found = Power(
-        fall=_found(plan, traffic.unanswered, _typical(traffic.unanswered), holds=True),
+        fall=_found(plan, traffic.unanswered, _typical(traffic.unanswered)),
         smallest=_smallest(plan, traffic.unanswered),
         slower_minutes=_slower_minutes(plan, traffic),
     )
@@ -105,6 +105,7 @@ class _Plan:
     served: int
 
     def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float, float]]:
+        """`holds`: from 50 % on the stages do not end by their minima, because the target does not pass."""
         for number, stage in enumerate(self.stages):
             if stage.weight >= 100:
                 return
@@ -120,7 +121,7 @@ class _Plan:
             yield share, max(0.0, stage.min_duration_minutes - elapsed, waits), settles
 
 
-def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> RolloutDetection:
+def _found(plan: _Plan, usual: float, fallen: float) -> RolloutDetection:
     plus, times = RATE_SIZE
     if fallen - usual < plus or fallen < times * usual:
         return RolloutDetection(1 - usual, 1 - fallen, None, None)
@@ -130,7 +131,7 @@ def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> RolloutD
         metric=Metric.UNANSWERED,
         tilts=ODDS,
         least=RATE_COUNT_SIZE / fallen,
-        spans=plan.spans(fallen, holds=holds and fallen > margin_rate(usual)),
+        spans=plan.spans(fallen, holds=fallen > margin_rate(usual)),
     )
     return RolloutDetection(1 - usual, 1 - fallen, minutes, requests)
 
@@ -202,13 +203,11 @@ def _typical(usual: float) -> float:
 
 def _smallest(plan: _Plan, usual: float) -> RolloutDetection | None:
     least, most = RATE_SIZE[0], 1 - usual
-    for step in range(_MIN_STEPS + 1):
-        # The rates are evenly spaced by their logarithms, from half a percentage point above the usual rate to 1.
-        more = least * (most / least) ** (step / _MIN_STEPS) if most > least else most
-        detection = _found(plan, usual, usual + more, holds=False)
-        if detection.minutes is not None:
-            return detection
-    return None
+    # The rates are evenly spaced by their logarithms, from half a percentage point above the usual rate to 1. The
+    # typical fall is among them: where it is found, the smallest one must not be larger.
+    steps = [least * (most / least) ** (step / _MIN_STEPS) if most > least else most for step in range(_MIN_STEPS + 1)]
+    found = (_found(plan, usual, usual + more) for more in sorted({*steps, _typical(usual) - usual}))
+    return next((one for one in found if one.minutes is not None), None)
 
 
 def _slower_minutes(plan: _Plan, traffic: Traffic) -> float | None:
@@ -236,10 +235,11 @@ def _sentences(traffic: Traffic, power: Power, *, controlled: bool) -> Iterator[
     fall, smallest, pace = power.fall, power.smallest, f"At {traffic.per_minute:.3g} requests a minute"
     text = f"{pace} a fall from {_percent(fall.answered_share)} to {_percent(fall.fallen_to)} of answers is"
     yield f"{text} found within about {in_words(fall.minutes)}." if fall.minutes else f"{text} not found within a week."
-    if smallest is None:
+    if smallest is None or smallest.minutes is None:
         yield "The stages are too short for this traffic: not even a target that never answers is found by their end."
     else:
-        yield f"The smallest fall that is found by the end of the stages is one to {_percent(smallest.fallen_to)}."
+        found = f"{_percent(smallest.fallen_to)}, within about {in_words(smallest.minutes)}"
+        yield f"The smallest fall that is found before all traffic goes to the target is one to {found}."
     if power.slower_minutes is not None:
         yield f"A target {_SLOWER} times as slow on average is found within about {in_words(power.slower_minutes)}."
 

@@ -6,9 +6,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rollouts.evaluation.assess import Assessment
-from rollouts.evaluation.explanation import LABELS, pair
-from rollouts.evaluation.policy import Metric
-from rollouts.evaluation.quality.sentences import Judged, failing_pairs, not_passing, unscored_shares
+from rollouts.evaluation.explanation import LABELS, is_silent, no_event, pair
+from rollouts.evaluation.policy import MIN_TARGET_REQUESTS, Metric
+from rollouts.evaluation.quality.sentences import (
+    Judged,
+    failing_pairs,
+    failing_step,
+    needs_labels,
+    not_passing,
+    stuck_step,
+    unscored_shares,
+)
 from rollouts.evaluation.state import State
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.evaluation.words import named_reasons, share
@@ -17,6 +25,7 @@ from rollouts.states import Stage
 _FAILED = "Look at its failed requests and mend the version"
 _CHOOSE = "Look at its failed requests, then promote or roll back by hand."
 _AGAIN = "before you roll it out again."
+_SET_PRICE = "It will not pass by waiting: set a price for the model that has none"
 _FASTER = "Choose a faster model or a shorter prompt"
 
 _NEXT: Mapping[Metric, str] = MappingProxyType(
@@ -147,13 +156,29 @@ def _worse_for_all(case: _Case) -> str:
 def _inconclusive(case: _Case) -> str:
     found = case.assessment.metrics
     open_ones = [
-        name
-        for metric, name in LABELS.items()
+        metric
+        for metric in LABELS
         if found[metric].judged and found[metric].has_to_pass and found[metric].status is Status.INCONCLUSIVE
     ]
-    if case.quality is not None and case.quality.assessment.required:
-        open_ones.append(f"the answers by {not_passing(case.quality)}")
-    return f"Not certain yet: {'; '.join(open_ones)}. Wait for more requests, or promote by hand."
+    silent = [metric for metric in open_ones if is_silent(case.state, metric)]
+    texts = [LABELS[metric] for metric in open_ones if metric not in silent]
+    if silent:
+        texts.append(no_event(case.state, silent))
+    quality = case.quality if case.quality is not None and case.quality.assessment.required else None
+    if quality is not None:
+        texts.append(f"the answers by {not_passing(quality)}")
+    stuck = [_SET_PRICE] if Metric.COST in open_ones and _has_no_price(case.state) else []
+    if quality is not None and (step := stuck_step(quality)):
+        stuck.append(step)
+    labels = " and label the answers that are due" if quality is not None and needs_labels(quality) else ""
+    step = ". ".join(stuck) or f"Wait for more requests{labels}"
+    return f"Not certain yet: {'; '.join(texts)}. {step}, or promote by hand."
+
+
+def _has_no_price(state: State) -> bool:
+    """Returns whether cost cannot be compared, because the model of one version has no price."""
+    arms = state.target, state.baseline
+    return any(not arm.priced for arm in arms) and all(arm.answered >= MIN_TARGET_REQUESTS for arm in arms)
 
 
 def _quality_failing(case: _Case) -> str:
@@ -161,7 +186,7 @@ def _quality_failing(case: _Case) -> str:
         return f"The answers are worse. {_CHOOSE}"
     certain = f"Certain enough to {'roll back' if case.rolls_back else 'hold'}."
     step = f" {_AGAIN}" if case.rolls_back else ", or promote by hand to accept it."
-    return f"{failing_pairs(case.quality)}. {certain} Read the answers with low scores and mend the version{step}"
+    return f"{failing_pairs(case.quality)}. {certain} {failing_step(case.quality)}{step}"
 
 
 def _quality_unscored(case: _Case) -> str:
@@ -173,8 +198,13 @@ def _quality_unscored(case: _Case) -> str:
 
 
 def _quality_inconclusive(case: _Case) -> str:
-    missing = f" by {not_passing(case.quality)}" if case.quality is not None else ""
-    return f"The answers are not shown to be as good yet{missing}. Wait for more scores, or promote by hand."
+    if case.quality is None:
+        return "The answers are not shown to be as good yet. Wait for more scores, or promote by hand."
+    waits = "Label the answers that are due" if needs_labels(case.quality) else "Wait for more scores"
+    return (
+        f"The answers are not shown to be as good yet by {not_passing(case.quality)}."
+        f" {stuck_step(case.quality) or waits}, or promote by hand."
+    )
 
 
 _SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(

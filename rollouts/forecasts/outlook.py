@@ -7,6 +7,7 @@ from typing import Any
 from rollouts import evaluation
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Power, from_json, power
+from rollouts.evaluation.quality.assess import NOT_BY_WAITING
 from rollouts.evaluation.statistics.learning import Learning
 from rollouts.forecasts.stage import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutEvaluation
@@ -37,9 +38,15 @@ def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: fl
         served=standing.served,
         elapsed_minutes=elapsed_minutes,
         passes=figures["status"] == evaluation.Status.PASSING,
+        stuck=_is_stuck(figures.get("quality")),
     )
     found = _power(rollout, figures, traffic, standing, elapsed_minutes)
     return Outlook(forecast, by_allocation(found, rollout.allocation_type))
+
+
+def _is_stuck(quality: Mapping[str, Any] | None) -> bool:
+    asked = [one for one in quality["evaluators"] if one["title"] in quality["required"]] if quality else []
+    return any(one["not_passing"] in NOT_BY_WAITING for one in asked)
 
 
 def by_allocation(power: Power | None, allocation_type: str) -> Power | None:

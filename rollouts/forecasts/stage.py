@@ -14,6 +14,9 @@ TODAY = timedelta(days=1)
 """The time that the forecast looks back: a whole day, so that nights count."""
 
 
+_STUCK = "it is held by an evaluator that is required and does not pass by waiting"
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     requests: int
@@ -28,19 +31,22 @@ class Traffic:
 class StageForecast:
     """`minutes_to_minima` is 0 when both minima of the stage are met, None if the rollout does not run or no request
     came today. `missing_requests` are the target's that the stage still needs. With `evidence_decides` the stage then
-    waits for the evidence."""
+    waits for the evidence, which in a rollout that is `stuck` never comes."""
 
     requests_per_minute: float | None
     minutes_to_minima: float | None
     evidence_decides: bool
     missing_requests: int = 0
+    stuck: bool = False
 
     @property
     def explanation(self) -> str:
         if self.requests_per_minute is None or self.minutes_to_minima is None:
             return "How long this stage takes cannot be estimated: no requests of today are known."
         traffic = f"At today's {self.requests_per_minute:.3g} requests a minute"
-        then = " Then it waits until the evidence is enough to pass." if self.evidence_decides else ""
+        then = ""
+        if self.evidence_decides:
+            then = f" Then {_STUCK if self.stuck else 'it waits until the evidence is enough to pass'}."
         if self.minutes_to_minima == 0:
             return f"{traffic} both minima of this stage are met.{then}"
         return f"{traffic} both minima of this stage are met in about {in_words(self.minutes_to_minima)}.{then}"
@@ -60,7 +66,7 @@ def traffic_today(rollout: Rollout) -> Traffic:
 
 
 def stage_forecast(
-    rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
+    rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool, stuck: bool = False
 ) -> StageForecast:
     stage = rollout.stages.all()[rollout.current_stage - 1]
     return StageForecast(
@@ -68,6 +74,7 @@ def stage_forecast(
         _minutes_left(stage, traffic, served, elapsed_minutes),
         evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and not passes,
         missing_requests=max(0, stage.min_requests - served),
+        stuck=stuck,
     )
 
 

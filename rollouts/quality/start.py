@@ -11,7 +11,6 @@ from analytics.models import OnlineEvaluation
 from analytics.online_evaluations.matched import matched_evaluations
 from rollouts.errors import InvalidRolloutError
 from rollouts.evaluation import Action
-from rollouts.evaluation.quality import default_action
 from rollouts.quality.entries import RULE, QualityEntry, RolloutEvaluator
 
 MAX_EVALUATORS = 5
@@ -40,6 +39,16 @@ def evaluators_at_start(
 ) -> tuple[RolloutEvaluator, ...]:
     found = _checked(project_id, config_id, entries)
     return tuple(_begun(project_id, entry, *one) for entry, one in zip(entries, found, strict=True))
+
+
+def standing_evaluators(project_id: UUID, config_id: UUID) -> list[RolloutEvaluator]:
+    """Returns what the evaluators that a rollout of the config could name would be at its start. Raises the errors of
+    the request log."""
+    found = matched_evaluations(project_id, config_id)
+    return [
+        _begun(project_id, QualityEntry(evaluator_id), get_version(project_id, evaluator_id, number), evaluation)
+        for (evaluator_id, number), evaluation in found.items()
+    ]
 
 
 def _checked(
@@ -85,11 +94,15 @@ def _begun(
     if known.definition.asks_a_model:
         standing = calibrate(project_id, known.evaluator_id, known.number).standing
         calibration, scale = standing.state.value, standing.margin_scale
-    is_calibrated = calibration in (RULE, Calibrated.CALIBRATED)
-    # With 0 the rollout does not wait for labels, although people give them.
-    label_share = None if entry.label_share == 0 else evaluation.label_share
-    action = entry.action or default_action(calibrated=is_calibrated)
-    if action is Action.ROLL_BACK and not is_calibrated and label_share is None:
+    is_rule, is_calibrated = calibration == RULE, calibration == Calibrated.CALIBRATED
+    # With 0 the rollout does not wait for labels, although people give them; for a rule, which is right by definition,
+    # it waits only if it is asked to.
+    is_unlabelled = entry.label_share == 0 or (is_rule and entry.label_share is None)
+    label_share = None if is_unlabelled else evaluation.label_share
+    # Calibration on older answers says little of what the judge makes of this target's style.
+    is_sure = is_rule or (is_calibrated and label_share is not None)
+    action = entry.action or (Action.ROLL_BACK if is_sure else Action.HOLD)
+    if action is Action.ROLL_BACK and not (is_rule or is_calibrated) and label_share is None:
         # Nobody knows whether its scores say anything of the answers.
         action = Action.HOLD
     return RolloutEvaluator(

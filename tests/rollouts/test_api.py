@@ -67,6 +67,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
             "shadow": None,
         },
         "quality": [],
+        "warnings": [],
         "status": "pending",
         "current_stage": None,
         "current_weight": None,

@@ -34,8 +34,8 @@ def running(per_minute: int = 60, state: Any = None, **fields: Any) -> Rollout:
     return Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
 
 
-def outlook_of(rollout: Rollout, *, elapsed: float = 0.0) -> Outlook:
-    figures = {"status": "inconclusive", "counts": COUNTS}
+def outlook_of(rollout: Rollout, *, elapsed: float = 0.0, **changes: Any) -> Outlook:
+    figures = {"status": "inconclusive", "counts": COUNTS, **changes}
     found = outlook(rollout, figures, elapsed_minutes=elapsed)
     assert found is not None
     return found
@@ -84,6 +84,14 @@ def test_outlook__no_traffic_known__no_power() -> None:
     RolloutEvaluation.objects.filter(rollout=rollout).update(through=None)
     rollout = Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
     assert (outlook_of(rollout).power, outlook_of(rollout).forecast.minutes_to_minima) == (None, None)
+
+
+@pytest.mark.parametrize(("why", "waits"), [("not_certain", True), ("uncalibrated", False), ("missing_scores", False)])
+def test_outlook__required_evaluator_that_is_stuck__is_not_waited_for(why: str, waits: bool) -> None:
+    rollout = running(stages=[Stage(50, 60, 0), Stage(100, 0, 0)])
+    quality = {"required": ["tone@1"], "evaluators": [{"title": "tone@1", "not_passing": why}]}
+    text = outlook_of(rollout, elapsed=90, quality=quality).forecast.explanation
+    assert ("it waits until the evidence is enough" in text, "does not pass by waiting" in text) == (waits, not waits)
 
 
 def test_outlook__not_running__none() -> None:

@@ -8,7 +8,7 @@ where the evaluators stand. States and minutes are stored by `to_json` and `from
 from rollouts.evaluation.quality.advance import advance_quality, replay_quality
 from rollouts.evaluation.quality.assess import QualityAssessment, assess_quality
 from rollouts.evaluation.quality.counts import ArmTasks, EvaluatorTasks, QualityMinute, Task
-from rollouts.evaluation.quality.rules import Basis, Evaluator, default_action
+from rollouts.evaluation.quality.rules import Basis, Evaluator
 from rollouts.evaluation.quality.state import QualityState, initial_quality
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Task",
     "advance_quality",
     "assess_quality",
-    "default_action",
     "initial_quality",
     "replay_quality",
 ]

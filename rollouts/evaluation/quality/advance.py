@@ -92,6 +92,8 @@ def _entered(state: QualityState, basis: Basis, stage: int) -> QualityState:
 def _joined(one: EvaluatorState, tasks: EvaluatorTasks) -> EvaluatorState:
     if tasks.drifted:
         return replace(one, drifted=True)
+    if tasks.agreed is not None and one.told is not None:
+        one = replace(one, told=replace(one.told, agreed=tasks.agreed))
     if tasks.baseline.clusters is None:
         return one
     arms = tasks.baseline.clusters, tasks.target.clusters or NO_USERS

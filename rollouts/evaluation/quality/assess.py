@@ -32,6 +32,11 @@ class NotPassing(StrEnum):
     JUDGE_DRIFTED = "judge_drifted"
     MISSING_SCORES = "missing_scores"
     NOT_CERTAIN = "not_certain"
+    LABELS_UNRELIABLE = "labels_unreliable"
+
+
+NOT_BY_WAITING = frozenset(NotPassing) - {NotPassing.NOT_CERTAIN}
+"""What neither more requests nor more scores change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +104,26 @@ def figures_of(state: QualityState, title: str) -> Figures:
     return compared_means(strata, design=one.next_design or 1.0, variance=variance)
 
 
+def is_unchecked(state: QualityState, rule: Evaluator) -> bool:
+    """Returns whether nobody knows if the scores say anything of the answers."""
+    return rule.scale is None or _labels_repeat(state, rule)
+
+
+def _labels_repeat(state: QualityState, rule: Evaluator) -> bool:
+    told = state.of(rule.title).told
+    return rule.label_share is not None and told is not None and told.repeats_judge
+
+
 def _failing_action(state: QualityState) -> Action | None:
     """All deciding evaluators of one basis are judged together by the mean of their e-values, those left out counting
     as 0. Weaker actions add to what holds, not to what rolls back.
 
     The bases share the probability of a false alarm by their numbers of evaluators. What only few users of sticky
-    allocation may have caused holds.
+    allocation may have caused holds, and so does a judge whose labels only repeat it.
     """
-    rolling_back = [rule for rule in state.deciding if rule.action is Action.ROLL_BACK]
+    rolling_back = [
+        rule for rule in state.deciding if rule.action is Action.ROLL_BACK and not _labels_repeat(state, rule)
+    ]
     if any(_fails(state, mine, lambda one: one.is_believed) for mine in _by_basis(rolling_back)):
         return Action.ROLL_BACK
     if any(_fails(state, mine, lambda _: True) for mine in _by_basis(state.deciding)):
@@ -181,7 +198,10 @@ def _not_passing(one: EvaluatorState, rule: Evaluator) -> NotPassing | None:
         return NotPassing.JUDGE_DRIFTED
     if one.missing_share > MAX_MISSING_SHARE:
         return NotPassing.MISSING_SCORES
-    return None if one.safety >= PASS_AT else NotPassing.NOT_CERTAIN
+    if one.safety < PASS_AT:
+        return NotPassing.NOT_CERTAIN
+    informs = rule.label_share is None or one.told is None or one.told.informs
+    return None if informs else NotPassing.LABELS_UNRELIABLE
 
 
 def _named(state: QualityState) -> set[str]:

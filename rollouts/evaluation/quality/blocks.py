@@ -37,6 +37,7 @@ def with_block(
         complete=one.complete + _complete(target, baseline),
         strata=with_sums(one.strata, *_sums(own), *_sums(theirs)),
         labels=one.labels.with_tasks((*target, *baseline)),
+        told=one.told and one.told.with_tasks((*target, *baseline)),
         target=one.target.with_tasks(target),
         baseline=one.baseline.with_tasks(baseline),
     )

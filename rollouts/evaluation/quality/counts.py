@@ -52,9 +52,12 @@ class ArmTasks:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorTasks:
+    """`agreed`: whether second opinions agree with the first ones beyond chance; None if nobody looked."""
+
     target: ArmTasks = field(default_factory=ArmTasks)
     baseline: ArmTasks = field(default_factory=ArmTasks)
     drifted: bool = False
+    agreed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,3 @@ class Evaluator:
         if self.label_share is not None:
             return 1.0
         return self.margin_scale if self.margin_scale is not None and self.margin_scale > 0 else None
-
-
-def default_action(*, calibrated: bool) -> Action:
-    return Action.ROLL_BACK if calibrated else Action.HOLD

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rollouts.evaluation.policy import PASS_AT, RATE_COUNT_SIZE
-from rollouts.evaluation.quality.assess import EvaluatorStatus, NotPassing, QualityAssessment
+from rollouts.evaluation.quality.assess import EvaluatorStatus, NotPassing, QualityAssessment, is_unchecked
 from rollouts.evaluation.quality.state import QualityState, TaskTotals
+from rollouts.evaluation.quality.values import MIN_LABELS
 from rollouts.evaluation.terms import Action
 from rollouts.evaluation.words import about, share
 
@@ -15,11 +16,22 @@ _MAX_ESTIMATE = 100_000
 
 _WHY: Mapping[NotPassing, str] = MappingProxyType(
     {
-        NotPassing.UNCALIBRATED: "its judge is not calibrated, so that it cannot pass",
+        NotPassing.UNCALIBRATED: "its judge is uncalibrated, so that it cannot pass",
         NotPassing.JUDGE_DRIFTED: "its judge is not what it was, so that it cannot pass",
         NotPassing.MISSING_SCORES: "too many scores are missing",
+        NotPassing.LABELS_UNRELIABLE: "its labels tell no more than chance or its judge would",
     }
 )
+
+_STEPS: Mapping[NotPassing, str] = MappingProxyType(
+    {
+        NotPassing.UNCALIBRATED: "read its answers, and label some to calibrate its judge before the next rollout",
+        NotPassing.JUDGE_DRIFTED: "read its answers, and calibrate its judge again before the next rollout",
+        NotPassing.MISSING_SCORES: "find out why scores are missing",
+        NotPassing.LABELS_UNRELIABLE: "let a second person label some of the same answers",
+    }
+)
+"""What to do where neither more requests nor more scores make an evaluator pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,11 @@ def failing(judged: Judged) -> list[str]:
 
 
 def explain_evaluator(judged: Judged, title: str) -> str:
+    text, note = _explained(judged, title), unchecked(judged, title)
+    return text if not note or _WHY[NotPassing.UNCALIBRATED] in text else f"{text} {note[0].upper()}{note[1:]}."
+
+
+def _explained(judged: Judged, title: str) -> str:
     status, rule, both = judged.assessment.evaluators[title], judged.state.rule(title), pair(judged, title)
     if not both:
         return "Nothing to compare yet."
@@ -55,6 +72,17 @@ def explain_evaluator(judged: Judged, title: str) -> str:
     return f"No difference seen yet ({_progress(judged, status)})."
 
 
+def unchecked(judged: Judged, title: str) -> str:
+    """Returns what every sentence about a judge adds of whom nobody knows whether it is right; "" for others."""
+    rule = judged.state.rule(title)
+    if not is_unchecked(judged.state, rule):
+        return ""
+    if rule.label_share is None:
+        return "this judge is uncalibrated: too few current labels have checked it"
+    few = judged.state.of(title).labels.number < MIN_LABELS
+    return "few labels have checked this judge so far" if few else "its labels only repeat this judge"
+
+
 def pair(judged: Judged, title: str) -> str:
     shown = judged.assessment.evaluators[title].figures
     if shown.target is None or shown.baseline is None:
@@ -63,12 +91,31 @@ def pair(judged: Judged, title: str) -> str:
 
 
 def failing_pairs(judged: Judged) -> str:
-    known = ((title, pair(judged, title)) for title in failing(judged))
-    return "; ".join(f"{title}: {both}" if both else title for title, both in known)
+    return "; ".join(_named(judged, title, pair(judged, title)) for title in failing(judged))
+
+
+def failing_step(judged: Judged) -> str:
+    if any(unchecked(judged, title) for title in failing(judged)):
+        return (
+            "Label some of the answers with low scores to learn whether people agree, and mend the version if they do"
+        )
+    return "Read the answers with low scores and mend the version"
 
 
 def not_passing(judged: Judged) -> str:
     return ", ".join(f"{title} ({_why(judged, title)})" for title in judged.assessment.required)
+
+
+def stuck_step(judged: Judged) -> str:
+    """Returns what to do about required evaluators that neither more requests nor more scores make pass; "" without
+    any."""
+    reasons = [judged.assessment.evaluators[title].not_passing for title in judged.assessment.required]
+    steps = dict.fromkeys(step for why in reasons if why is not None and (step := _STEPS.get(why)))
+    return f"It will not pass by waiting: {', and '.join(steps)}" if steps else ""
+
+
+def needs_labels(judged: Judged) -> bool:
+    return any(judged.state.rule(title).label_share is not None for title in judged.assessment.required)
 
 
 def unscored_shares(judged: Judged) -> str:
@@ -77,14 +124,22 @@ def unscored_shares(judged: Judged) -> str:
         one = judged.state.of(rule.title)
         own, theirs = _missing(one.target), _missing(one.baseline)
         if one.target.missing >= RATE_COUNT_SIZE and own > theirs:
-            found.append(f"{rule.title}: {share(own)} against {share(theirs)}")
+            found.append(_named(judged, rule.title, f"{share(own)} against {share(theirs)}"))
     return "; ".join(found)
+
+
+def _named(judged: Judged, title: str, both: str) -> str:
+    text, note = f"{title}: {both}" if both else title, unchecked(judged, title)
+    return f"{text} ({note})" if note else text
 
 
 def _why(judged: Judged, title: str) -> str:
     status = judged.assessment.evaluators[title]
+    if status.not_passing is NotPassing.UNCALIBRATED:
+        return _WHY[status.not_passing]
     known = _WHY.get(status.not_passing) if status.not_passing else None
-    return known or _progress(judged, status)
+    note = unchecked(judged, title)
+    return f"{known or _progress(judged, status)}{f'; {note}' if note else ''}"
 
 
 def _progress(judged: Judged, status: EvaluatorStatus) -> str:

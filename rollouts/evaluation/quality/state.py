@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from rollouts.evaluation.ledger import LITTLE_CLUSTERING, Ledger, UserState
 from rollouts.evaluation.pairs import STAKES
 from rollouts.evaluation.quality.counts import Task, UserTasks
+from rollouts.evaluation.quality.labels import LabelInformation
 from rollouts.evaluation.quality.rules import FIRST_SHARE, Basis, Evaluator
 from rollouts.evaluation.quality.values import LabelSums
 from rollouts.evaluation.statistics.evidence import ODDS
@@ -41,7 +42,8 @@ class EvaluatorState(Ledger):
     or, with sticky allocation, of users by tilt.
 
     `labels` are those of earlier blocks, `user_labels` those of earlier blocks of users, whose tasks are in blocks of
-    both kinds. The open block's tasks and users are held as they came.
+    both kinds. `told` says whether they carry information, and is None by formula 3, which takes it for granted. The
+    open block's tasks and users are held as they came.
     """
 
     unscored: tuple[float, ...] = ()
@@ -52,6 +54,7 @@ class EvaluatorState(Ledger):
     common_design: float | None = None
     labels: LabelSums = field(default_factory=LabelSums)
     user_labels: LabelSums = field(default_factory=LabelSums)
+    told: LabelInformation | None = None
     target: TaskTotals = field(default_factory=TaskTotals)
     baseline: TaskTotals = field(default_factory=TaskTotals)
     drifted: bool = False
@@ -120,6 +123,7 @@ def initial_quality(evaluators: Sequence[Evaluator], *, weights: Sequence[int], 
         design=design,
         next_design=design,
         users=UserState((first,) * len(STAKES)) if sticky else None,
+        told=LabelInformation(),
     )
     return QualityState(
         weights=tuple(weights),

@@ -63,11 +63,7 @@ class LabelSums:
     products: float = 0.0
 
     def with_tasks(self, tasks: Iterable[Task]) -> LabelSums:
-        pairs = [
-            (task.score, task.label)
-            for task in tasks
-            if task.label_due and task.score is not None and task.label is not None
-        ]
+        pairs = labelled(tasks)
         if not pairs:
             return self
         return LabelSums(
@@ -87,6 +83,14 @@ class LabelSums:
         covariance = self.products / self.number - score * label
         slope = min(1.0, max(0.0, covariance / variance)) if variance > 1e-12 else 0.0
         return Prediction(min(1.0 - slope, max(0.0, label - slope * score)), slope, score)
+
+
+def labelled(tasks: Iterable[Task]) -> list[tuple[float, float]]:
+    return [
+        (task.score, task.label)
+        for task in tasks
+        if task.label_due and task.score is not None and task.label is not None
+    ]
 
 
 def reach(evaluator: Evaluator, prediction: Prediction) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 from analytics.online_evaluations.ended import EndedTask
@@ -46,6 +47,12 @@ def with_drifted(minutes: Sequence[QualityMinute], drifted: Collection[str]) -> 
     return [_drifted(minutes[0], drifted), *minutes[1:]]
 
 
+def with_opinions(minutes: Sequence[QualityMinute], agreed: Mapping[str, bool]) -> list[QualityMinute]:
+    if not minutes or not agreed:
+        return list(minutes)
+    return [_said(minutes[0], {title: {"agreed": one} for title, one in agreed.items()}), *minutes[1:]]
+
+
 def with_other_shares(
     minutes: Sequence[QualityMinute], tasks: Iterable[EndedTask], shares: Mapping[UUID, tuple[str, float | None]]
 ) -> list[QualityMinute]:
@@ -60,7 +67,11 @@ def with_other_shares(
 
 
 def _drifted(minute: QualityMinute, titles: Collection[str]) -> QualityMinute:
-    said = {title: replace(minute.evaluators.get(title, EvaluatorTasks()), drifted=True) for title in sorted(titles)}
+    return _said(minute, {title: {"drifted": True} for title in sorted(titles)})
+
+
+def _said(minute: QualityMinute, changes: Mapping[str, Mapping[str, Any]]) -> QualityMinute:
+    said = {title: replace(minute.evaluators.get(title, EvaluatorTasks()), **one) for title, one in changes.items()}
     return replace(minute, evaluators={**minute.evaluators, **said})
 
 

@@ -19,12 +19,19 @@ from analytics.evaluators.errors import EvaluatorNotFoundError, EvaluatorVersion
 from analytics.online_evaluations.ended import EndedTask, ended_tasks
 from analytics.online_evaluations.matched import sampled_until
 from analytics.queries.variants.by_record import buckets_of
+from analytics.reviews.comparison import people_agree
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.quality import Basis, QualityMinute, QualityState, initial_quality, replay_quality
 from rollouts.models import Rollout, RolloutEvaluation, RolloutQuality, RolloutQualityMinute, RolloutStage
 from rollouts.quality.entries import RolloutEvaluator, evaluators_of
-from rollouts.verdicts.quality.minutes import minutes_of, with_all_users, with_drifted, with_other_shares
+from rollouts.verdicts.quality.minutes import (
+    minutes_of,
+    with_all_users,
+    with_drifted,
+    with_opinions,
+    with_other_shares,
+)
 from rollouts.verdicts.quality.users import Users, UsersByTitle
 
 T = TypeVar("T")
@@ -65,6 +72,8 @@ def read_quality(
             found = with_other_shares(found, tasks, {one.version_id: (one.title, one.label_share) for one in own})
         if found and now - calibrated_at.get(basis, began) >= _CALIBRATED_EVERY:
             found = with_drifted(found, _drifted(rollout, own, state))
+            if basis is Basis.LABELS:
+                found = with_opinions(found, _changed_opinions(rollout, own, state))
             calibrated_at[basis] = now
         if state.sticky:
             users, found = with_all_users(users, found, weights)
@@ -153,6 +162,14 @@ def _buckets(rollout: Rollout, tasks: Sequence[EndedTask]) -> Mapping[UUID, int]
     if rollout.allocation_type == AllocationType.RANDOM or not tasks:
         return None
     return buckets_of(rollout.project_id, {one.request_id: one.requested_at for one in tasks})
+
+
+def _changed_opinions(
+    rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState
+) -> Mapping[str, bool]:
+    known = {one.title: told.agreed for one in evaluators if (told := state.of(one.title).told) is not None}
+    now = {one.title: people_agree(rollout.project_id, one.evaluator_id) for one in evaluators if one.title in known}
+    return {title: agreed for title, agreed in now.items() if agreed is not known[title]}
 
 
 def _drifted(rollout: Rollout, evaluators: Sequence[RolloutEvaluator], state: QualityState) -> set[str]:

@@ -17,6 +17,7 @@ from analytics.deletion.services import delete_request
 from analytics.models import EvaluationTask, Evaluator, OnlineEvaluation, ReviewItem, ReviewQueue, Score
 from analytics.request_log.record import SpoolEntry
 from analytics.reviews import due_labels, services
+from analytics.reviews.comparison import people_agree
 from analytics.reviews.due_labels import LABEL_PATIENCE, SECOND_OPINIONS, fill_queues, needs_second_person
 from core.models import Project
 from core.roles import Role
@@ -26,7 +27,7 @@ from tests.factories.analytics import make_entry, store
 from tests.factories.core import client_of, make_project
 from tests.factories.evaluators import make_evaluator
 from tests.factories.online_evaluations import make_label_task, make_labelled_evaluation
-from tests.factories.reviews import queue_body
+from tests.factories.reviews import make_queue, queue_body
 from tests.factories.scores import make_score
 from tests.tables.cases import tabled
 
@@ -361,6 +362,28 @@ def test_second_opinion__is_another_persons_compared_and_no_label(
     assert calibration["labelled"] == 2
     shown = {row["id"]: row["request_id"] for row in ann.get(path_of(queue, "items")).json()["results"]}
     assert shown[str(second.pk)] == str(due.request_id)
+
+
+@pytest.mark.parametrize(
+    ("answers", "differ", "agreed"), [(15, 0, True), (14, 0, False), (20, 2, True), (20, 9, False)]
+)
+def test_second_opinions__of_several_queues__agree_beyond_chance(
+    project: Project, evaluator: Evaluator, answers: int, differ: int, agreed: bool
+) -> None:
+    queues = [make_queue(project, items=0, evaluator=evaluator, due_labels=True) for _ in range(2)]
+    for place in range(answers):
+        queue, request = queues[place % 2], uuid4()
+        first = place % 3 > 0
+        for opinion, is_good in ((1, first), (2, first is (place >= differ))):
+            given = make_score(
+                project, request_id=str(request), score_name="helpful", score_type="boolean", score_value=float(is_good)
+            )
+            ReviewItem.objects.create(
+                queue=queue, position=2 * place + opinion, request_id=request, ts=timezone.now(), opinion=opinion,
+                state="done", score_id=given.pk,
+            )  # fmt: skip
+    assert people_agree(project.pk, evaluator.pk) is agreed
+    assert not people_agree(project.pk, uuid4())
 
 
 def test_second_opinions__are_not_assigned(api: APIClient, project: Project, evaluation: OnlineEvaluation) -> None:

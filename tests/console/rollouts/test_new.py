@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
@@ -29,6 +30,7 @@ from tests.factories.gates import make_verdict
 from tests.factories.prompts import make_config, make_version
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.quality.tasks import matched
+from tests.rollouts.quality.test_judges import CRITERION
 
 pytestmark = pytest.mark.django_db
 
@@ -308,6 +310,21 @@ def test_form__evaluators__are_those_of_matched_samples(editor: Client, config: 
     assert sent(editor, config, evaluators=chosen, required_evaluators=chosen).status_code == 302
     [entry] = entries_of(Rollout.objects.get())
     assert (entry.evaluator_id, entry.required, entry.action) == (evaluator.pk, True, None)
+
+
+def test_form__judge_that_nobody_checked__warned_of_before_and_after_the_start(
+    editor: Client, config: PromptConfig
+) -> None:
+    judge = make_evaluator(config.project, "judge", name="polite", criteria=[CRITERION], model="openai/gpt-4o")
+    matched(config.project, judge, monthly_budget_usd=Decimal(10))
+
+    assert "a judge that is not calibrated: it can hold the rollout, and not pass" in shown(editor, config)
+
+    chosen = [str(judge.pk)]
+    answer = sent(editor, config, evaluators=chosen, required_evaluators=chosen, action="start")
+    assert answer.status_code == 302
+    text = text_of(editor.get(answer["location"]))
+    assert "polite@1 is required and cannot pass in this rollout" in text
 
 
 def test_form__evaluator_without_a_matched_sample__is_refused(editor: Client, config: PromptConfig) -> None:

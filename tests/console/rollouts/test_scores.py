@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from analytics.models import EvaluationTask, Evaluator
 from console.rollouts.scores import counted
 from core.ui.formats import MINUS
+from gateway.evaluations.services import change_online_evaluation
+from rollouts.comparison.metrics import latest_figures
 from rollouts.evaluation.terms import Action
-from rollouts.models import Rollout
+from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.quality.entries import QualityEntry
+from rollouts.services import pause_rollout
 from tests.console.rollouts.test_rollout import shown, signed_in
 from tests.console.rollouts.test_rollout import totals as totals
 from tests.factories.evaluators import make_evaluator
@@ -94,6 +98,30 @@ def test_panel__labelled_judge__says_that_people_correct_it_and_what_it_waits_fo
     assert "it can hold the rollout, and not pass" not in text
     assert "It waits for 2 labels that people have to give." in text
     assert "<dt>Labels waited for</dt><dd>2</dd>" in text
+
+
+def test_verdict__waits_for_labels__says_how_many_and_links_them(client: Client) -> None:
+    config = make_config(versions=2)
+    evaluator = make_evaluator(config.project, "judge", name="polite", criteria=[CRITERION], model="openai/gpt-4o")
+    evaluation = matched(config.project, evaluator, monthly_budget_usd=Decimal(10), label_share=0.2)
+    rollout = make_rollout(config, started=True, quality=[QualityEntry(evaluator.pk, required=True)])
+    sampled(rollout, evaluation, 5, target=[0.0], baseline=[1.0], label_due=True, label_share=0.2)
+    figures = {**latest_figures(rollout), "reason": "quality_inconclusive", "explanation": "Label them, or promote."}
+    RolloutEvaluation.objects.filter(rollout=rollout).update(verdict=figures, decided_at=timezone.now())
+
+    text = shown(signed_in(client, rollout), rollout)
+
+    assert "Label them, or promote. 2 answers wait for a label." in text
+    assert re.search(r'href="[^"]*evaluator_id=[^"]*count=2[^"]*">Label 2 of 2 answers for polite@1</a>', text)
+
+    change_online_evaluation(
+        project_id=config.project_id, evaluation_id=evaluation.pk, values={"state": "paused"}, actor="test"
+    )
+    text = shown(signed_in(client, rollout), rollout)
+    assert "by polite@1, for which no more answers are due. It will not pass by waiting" in text
+
+    pause_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="test")
+    assert "Label them, or promote.</p>" in shown(signed_in(client, rollout), rollout)
 
 
 def test_panel__ratings_of_users__are_no_rule(client: Client) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from rollouts.evaluation import Metric, figures
+from rollouts.evaluation import Metric, Status, assess, figures
+from rollouts.evaluation.policy import failing_difference
 from tests.rollouts.evaluation.minutes import after_minutes, arm, start
 
 
@@ -12,6 +15,13 @@ def test_figures__nothing_yet__are_unknown() -> None:
     for metric in Metric:
         shown = figures(start(), metric)
         assert (shown.target, shown.baseline, shown.difference, shown.low, shown.high) == (None,) * 5
+
+
+@pytest.mark.parametrize("requests", range(1, 30))
+def test_figures__all_requests_of_an_arm__are_a_share_of_1(requests: int) -> None:
+    state = after_minutes(start(), 30, arm(requests, requests), arm(40 - requests))
+
+    assert (figures(state, Metric.ERROR_RATE).target, figures(state, Metric.ERROR_RATE).baseline) == (1, 0)
 
 
 def test_figures__both_arms__are_their_own_rates_means_and_costs() -> None:
@@ -65,3 +75,34 @@ def test_figures__baseline_without_errors__has_no_ratio() -> None:
 
     assert shown.ratio is None
     assert shown.difference == pytest.approx(0.1)
+
+
+def test_figures__whatever_fails__differs_by_at_least_what_the_page_says() -> None:
+    failing = set()
+    for seed in range(25):
+        rng = Random(seed)
+        worse, state = rng.choice([1.2, 1.6, 4]), start()
+        usual = rng.choice([0.01, 0.05, 0.2])
+        for _ in range(rng.randrange(4, 12)):
+            # Outages of both arms, after which the target is worse, change what all requests together look like.
+            bad = rng.choice([usual, usual, 0.5, 1.0])
+            own, theirs = (sum(rng.random() < rate for _ in range(50)) for rate in (bad * worse, bad))
+            slow, usd = (int(300 * worse),) * (50 - own), (f"{0.001 * worse:.5f}",) * (50 - own)
+            target = arm(50, own, ms=slow, usd=usd)
+            baseline = arm(50, theirs, ms=(300,) * (50 - theirs), usd=("0.001",) * (50 - theirs))
+            state = after_minutes(state, 8, target, baseline)
+            for metric, one in assess(state).metrics.items():
+                if one.status is Status.FAILING:
+                    shown = figures(state, metric)
+                    assert shown.difference is not None
+                    assert shown.baseline is not None
+                    assert shown.difference >= failing_difference(metric, shown.baseline, state.policy.cost_allowance)
+                    failing.add(metric)
+
+    assert failing == {
+        Metric.UNANSWERED,
+        Metric.ERROR_RATE,
+        Metric.LATENCY_P95,
+        Metric.LATENCY_AVERAGE,
+        Metric.COST,
+    }

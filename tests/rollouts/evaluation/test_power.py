@@ -65,6 +65,28 @@ def test_power__default_plan__says_it_in_words() -> None:
     assert result.slower_minutes is None
 
 
+@pytest.mark.parametrize("per_minute", [0.5, 3, 60, 300])
+@pytest.mark.parametrize("usual", [0.0, 0.02, 0.3, 0.97])
+def test_power__any_stage_and_time__no_sentence_contradicts_another(per_minute: float, usual: float) -> None:
+    for number, stage in enumerate(DEFAULT_STAGES[:-1]):
+        # The minima are nearly met, met just now, and met long ago.
+        for elapsed, served in ((0, 0), (stage.min_duration_minutes - 1, 0), (stage.min_duration_minutes, 9000)):
+            found = power(DEFAULT_STAGES[number:], Traffic(per_minute, usual), elapsed_minutes=elapsed, served=served)
+            first, second, *_ = found.sentences
+
+            assert ("not even" in second) == (found.smallest is None)
+            if "not found" not in first:
+                assert found.smallest is not None
+                assert found.smallest.fallen_to >= found.fall.fallen_to
+
+
+def test_power__waits_at_75_percent__finds_what_does_not_pass() -> None:
+    waiting = power(DEFAULT_STAGES[5:], Traffic(60, 0.02), elapsed_minutes=600, served=9000)
+
+    assert waiting.smallest is not None
+    assert waiting.smallest.fallen_to > 0.94
+
+
 def test_power__more_traffic__finds_the_same_sooner_and_smaller_ones_at_all() -> None:
     quiet, busy = (power(DEFAULT_STAGES, Traffic(rate, 0.02)) for rate in (3, 300))
 

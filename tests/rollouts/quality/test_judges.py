@@ -52,7 +52,12 @@ def test_uncalibrated_judge__worse_answers__holds_although_a_rollback_is_asked_f
     judged: Judged, judge: OnlineEvaluation
 ) -> None:
     rollout = judged.rollout(entry(judge, action="roll_back"))
-    [shown] = judged.api.get(str(rollout.pk))["quality"]
+    shown_rollout = judged.api.get(str(rollout.pk))
+    [shown] = shown_rollout["quality"]
+    assert shown_rollout["warnings"] == [
+        "Where polite@1 finds the target worse, the rollout holds and is not rolled back: the judge of polite@1 is not"
+        " calibrated."
+    ]
     assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("hold", "uncalibrated", None)
     judged.worse(rollout, judge)
     judged.look(rollout)
@@ -68,9 +73,12 @@ def test_uncalibrated_judge__equal_answers__never_passes(judged: Judged, judge: 
     figures = figures_of(rollout)
     assert (rollout.current_stage, figures["reason"]) == (1, "quality_inconclusive")
     assert figures["explanation"] == (
-        "The answers are not shown to be as good yet by polite@1 (its judge is not calibrated, so that it cannot pass)."
-        " Wait for more scores, or promote by hand."
+        "The answers are not shown to be as good yet by polite@1 (its judge is uncalibrated, so that it cannot pass)."
+        " It will not pass by waiting: read its answers, and label some to calibrate its judge before the next rollout,"
+        " or promote by hand."
     )
+    [warning] = judged.api.get(str(rollout.pk))["warnings"]
+    assert warning.startswith("polite@1 is required and cannot pass in this rollout")
     [one] = figures["quality"]["evaluators"]
     assert (one["status"], one["not_passing"], one["pairs"]) == ("inconclusive", "uncalibrated", 400)
 
@@ -81,19 +89,42 @@ def test_calibrated_judge__equal_answers__passes_with_the_margin_that_it_shows(
     stands(judged, State.CALIBRATED, 0.6)
     rollout = judged.rollout(entry(judge, required=True), stages=HALF)
     [shown] = judged.api.get(str(rollout.pk))["quality"]
-    assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("roll_back", "calibrated", 0.6)
+    assert (shown["action"], shown["calibration"], shown["margin_scale"]) == ("hold", "calibrated", 0.6)
+    assert judged.api.get(str(rollout.pk))["warnings"] == []
     judged.passing_metrics(rollout)
     judged.scores(rollout, judge, range(60, 20, -1), GOOD, GOOD)
     judged.look(rollout)
     assert (rollout.current_stage, figures_of(rollout)["reason"]) == (2, "passing")
 
 
-def test_calibrated_judge__worse_answers__rolled_back(judged: Judged, judge: OnlineEvaluation) -> None:
+@pytest.mark.parametrize(("asked", "status"), [({}, "running"), ({"action": "roll_back"}, "rolled_back")])
+def test_calibrated_judge__worse_answers__rolled_back_only_if_asked_for(
+    judged: Judged, judge: OnlineEvaluation, asked: dict[str, str], status: str
+) -> None:
     stands(judged, State.CALIBRATED, 0.6)
-    rollout = judged.rollout(entry(judge))
+    rollout = judged.rollout(entry(judge, **asked))
     judged.worse(rollout, judge)
     judged.look(rollout)
-    assert (rollout.status, figures_of(rollout)["reason"]) == ("rolled_back", "quality_failing")
+    assert (rollout.status, figures_of(rollout)["reason"]) == (status, "quality_failing")
+
+
+def test_calibrated_judge__with_labels__rolls_back_by_default(judged: Judged) -> None:
+    sample = labelled(judged)
+    stands(judged, State.CALIBRATED, 0.6)
+    [shown] = judged.api.get(str(judged.rollout(entry(sample)).pk))["quality"]
+    assert (shown["action"], shown["label_share"]) == ("roll_back", 0.5)
+
+
+def test_rule__labels_of_its_online_evaluation__are_waited_for_only_if_asked(judged: Judged) -> None:
+    sample = matched(judged.api.project, make_evaluator(judged.api.project, name="says seven"), label_share=0.5)
+    first = judged.api.get(str(judged.rollout(entry(sample)).pk))
+    assert (first["quality"][0]["label_share"], first["warnings"]) == (None, [])
+    judged.api.move(first["id"], "rollback")
+    second = judged.api.get(str(judged.rollout(entry(sample, label_share=0.5)).pk))
+    assert second["quality"][0]["label_share"] == 0.5
+    assert second["warnings"] == [
+        "says seven@1 is a rule, which is right by definition, and the rollout waits for labels of people."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +210,10 @@ def test_label__that_is_due__its_minute_waits_and_a_later_change_changes_nothing
     assert state_of(rollout) == (0, 0)
     [one] = judged.metrics(rollout)["quality"]["evaluators"]
     assert {arm: one["tasks"][arm]["labels_awaited"] for arm in one["tasks"]} == {"target": 1, "baseline": 1}
-    assert one["explanation"] == "Nothing to compare yet. It waits for 2 labels that people have to give."
+    assert one["explanation"] == (
+        "Nothing to compare yet. Few labels have checked this judge so far. It waits for 2 labels that people have to"
+        " give."
+    )
     label(first, 1.0)
     label(second, 0.0)
     judged.look(rollout, ago=1)
@@ -224,7 +258,7 @@ def test_label_share__changed_in_the_middle_of_a_rollout_without_labels__changes
     judged: Judged, judge: OnlineEvaluation, share: float | None
 ) -> None:
     stands(judged, State.CALIBRATED, 0.6)
-    rollout = judged.rollout(entry(judge, label_share=share))
+    rollout = judged.rollout(entry(judge, label_share=share, action="roll_back"))
     judged.requests(rollout, 40)
     judged.scores(rollout, judge, range(40, 38, -1), BAD, GOOD)
     judged.scores(rollout, judge, range(38, 36, -1), BAD, GOOD, label_share=0.2, label_due=True)

@@ -49,7 +49,7 @@ def rollout(project: Project, evaluation: OnlineEvaluation) -> Rollout:
 
 def running(project: Project, *evaluations: OnlineEvaluation, minutes_ago: int = 60, **fields: object) -> Rollout:
     config = make_config(project, versions=2)
-    entries = [QualityEntry(one.evaluator_id) for one in evaluations]
+    entries = [QualityEntry(one.evaluator_id, label_share=one.label_share) for one in evaluations]
     return automatic(*STAGES, config=config, quality=entries, minutes_ago=minutes_ago, **fields)
 
 

@@ -22,7 +22,6 @@ from rollouts.evaluation.quality import (
     Task,
     advance_quality,
     assess_quality,
-    default_action,
     initial_quality,
     replay_quality,
 )
@@ -323,7 +322,3 @@ def test_initial__no_stage_or_two_of_one_title__is_refused() -> None:
         initial_quality([JUDGE], weights=(), sticky=False)
     with pytest.raises(ValueError, match="title"):
         begun(JUDGE, JUDGE)
-
-
-def test_default_action__only_a_calibrated_evaluator_rolls_back() -> None:
-    assert (default_action(calibrated=True), default_action(calibrated=False)) == (Action.ROLL_BACK, Action.HOLD)
