@@ -18,12 +18,12 @@ AGREE_AT = math.log(10.0)
 @dataclass(frozen=True, slots=True)
 class UserState:
     """Evidence that users who are new to the target fare worse, each counted once. The fields mean the same as in
-    `Ledger`. `safe` is by look at the stage's cohort (see `cohort`), empty where there are no looks."""
+    `Ledger`. `looks` are what `safe` is there, by look at the stage's cohort (see `cohort`); empty where there are none."""
 
     worse: tuple[float, ...]
     evidence: float = 0.0
     peak: float = 0.0
-    safe: tuple[float, ...] = ()
+    looks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Ledger:
     def safety(self) -> float:
         """Returns ln S: of the requests or, if that is higher, of the users."""
         requests = log_mean(self.safe)
-        return max(requests, log_mean(self.users.safe)) if self.users and self.users.safe else requests
+        return max(requests, log_mean(self.users.looks)) if self.users and self.users.looks else requests
 
     @property
     def user_evidence(self) -> float | None:
@@ -90,14 +90,14 @@ class Ledger:
     def with_look(self, number: int, factor: float) -> Self:
         if self.users is None:
             return self
-        safe = tuple([log + factor * (number == place) for place, log in enumerate(self.users.safe)])
-        return replace(self, users=replace(self.users, safe=safe))
+        looks = tuple([log + factor * (number == place) for place, log in enumerate(self.users.looks)])
+        return replace(self, users=replace(self.users, looks=looks))
 
     def with_process(self, weight: float) -> Self:
         users = self.users and replace(
             self.users,
             worse=begun(self.users.worse, weight),
             # What the looks of a stage found is staked anew on all looks of the next one.
-            safe=(log_mean(self.users.safe),) * len(self.users.safe),
+            looks=(log_mean(self.users.looks),) * len(self.users.looks),
         )
         return replace(self, worse=begun(self.worse, weight), users=users)

@@ -163,7 +163,7 @@ def initial_state(
             safe=(0.0,) * safe,
             design=design,
             next_design=design,
-            users=UserState((first,) * TILTS_OF[metric], safe=(0.0,) * len(LOOKS)) if sticky else None,
+            users=UserState((first,) * TILTS_OF[metric], looks=(0.0,) * len(LOOKS)) if sticky else None,
             answering=Answering() if metric in RATES else None,
         )
 
