@@ -18,7 +18,7 @@ AGREE_AT = math.log(10.0)
 @dataclass(frozen=True, slots=True)
 class UserState:
     """Evidence that users who are new to the target fare worse, each counted once. The fields mean the same as in
-    `Ledger`. `looks` are what `safe` is there, by look at the stage's cohort (see `cohort`); empty where there are none."""
+    `Ledger`; `looks` are what `safe` is there, by look at the stage's cohort (see `cohort`), empty without looks."""
 
     worse: tuple[float, ...]
     evidence: float = 0.0
