@@ -37,8 +37,8 @@ _AT_ONCE = 64
 _TEXTS = (
     "prompt", "completion", "request", "response", "shared", "shared_at", "shared_bytes", "opening", "shared_texts"
 )  # fmt: skip
-_DEFAULTS = {**DEFAULTS, "shared_texts": None}
-_NOT_SHARED: tuple[Any, ...] = ((), 0, 0, b"", None)
+_DEFAULTS = {**DEFAULTS, "shared_texts": ()}
+_NOT_SHARED: tuple[Any, ...] = ((), 0, 0, b"", ())
 _encode = msgspec.json.Encoder().encode
 
 

@@ -19,13 +19,11 @@ from rollouts.evaluation.counts import MEASURES, Shares, UserCounts, events_of
 from rollouts.evaluation.policy import CONTROLLED_WEIGHT, RATES, Metric
 from rollouts.evaluation.statistics.grid import value_of
 from rollouts.evaluation.statistics.margin import margin_beside
-from rollouts.evaluation.users import choice_factors
+from rollouts.evaluation.users import LOOKS, choice_factors
 
 if TYPE_CHECKING:
     from rollouts.evaluation.state import State
 
-LOOKS = (180, 480, 960)
-"""The minutes of a stage after which its cohort is looked at. Each look gets the same part of the evidence so far."""
 LEAST_REQUESTS = 5
 """The requests in the stage that a user needs to count."""
 SHARE_UNIT = 1000

@@ -7,7 +7,6 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rollouts.evaluation.blocks import EMPTY, Block
-from rollouts.evaluation.cohort import LOOKS
 from rollouts.evaluation.counts import Outcomes
 from rollouts.evaluation.ledger import Ledger, UserState
 from rollouts.evaluation.policy import RATES, Metric, Policy
@@ -19,7 +18,7 @@ from rollouts.evaluation.statistics.reference import reference_from
 from rollouts.evaluation.statistics.sample_ratio import SampleRatio
 from rollouts.evaluation.statistics.strata import AnsweredRates, Answering
 from rollouts.evaluation.together import MIN_USUAL, Rise, Together
-from rollouts.evaluation.users import NOBODY, TILTS_OF, UserBlock
+from rollouts.evaluation.users import LOOKS, NOBODY, TILTS_OF, UserBlock
 
 FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
     {metric: RATES_FIRST_SHARE if metric in RATES else VALUES_FIRST_SHARE for metric in Metric}

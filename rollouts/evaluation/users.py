@@ -22,6 +22,8 @@ FIRST_REQUESTS = 5
 """The number of a user's first requests that are looked at."""
 MIN_USERS = 15
 """A block of users closes when both arms together hold so many users."""
+LOOKS = (180, 480, 960)
+"""The minutes of a stage after which its cohort is looked at. Each look gets the same part of the evidence so far."""
 SHARE_TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """The tilts for the share of a user's requests that were bad: a user who always fails counts e^l, a user who fails once
 e^(l/5)."""

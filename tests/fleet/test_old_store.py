@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import tarfile
-from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.fleet.test_upgrade import _git
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.sql_dump import sql_dump
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
 
@@ -40,10 +40,6 @@ def count_of(service: LiveService) -> int | None:
     return answer.json()["count"] if answer.status_code == 200 else None
 
 
-def sql_digest(var_dir: Path) -> str:
-    return sha256((var_dir / "db.sqlite3").read_bytes()).hexdigest()
-
-
 def test_store_of_an_old_revision__refused_unchanged_and_upgraded_by_the_way_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,7 +51,7 @@ def test_store_of_an_old_revision__refused_unchanged_and_upgraded_by_the_way_tha
         old.openai().chat.completions.create(model="sandbox/echo", messages=[{"role": "user", "content": "Hello"}])
     wait_until(lambda: count_of(old) == _REQUESTS, seconds=START_SECONDS, what="the records in the old store")
     assert old.stop() == 0
-    before = sql_digest(var_dir)
+    before = sql_dump(var_dir)
 
     refused = subprocess.run(
         [sys.executable, "manage.py", "serve"],
@@ -67,7 +63,7 @@ def test_store_of_an_old_revision__refused_unchanged_and_upgraded_by_the_way_tha
     )
 
     assert refused.returncode == 1
-    assert sql_digest(var_dir) == before
+    assert sql_dump(var_dir) == before
     assert "`manage.py serve` of revision" in refused.stderr and "says `analytics.prepared`" in refused.stderr
     for revision in re.findall(r"of revision (\w+)", refused.stderr):
         between = service_of(tree_of(revision, tmp_path), var_dir, monkeypatch)

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import re
 import socket
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from cryptography.fernet import Fernet
 from tests.gateway.service import free_port
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.sql_dump import sql_dump
 from tests.live.start import later, store
 from tests.services import START_SECONDS
 from tests.waiting import wait_until
@@ -146,7 +145,7 @@ def test_start__store_that_this_version_cannot_upgrade__makes_no_sql_table_and_n
     assert "`manage.py migrate_analytics` of revision" in result.stderr
     assert "Traceback" not in result.stderr
     assert "Serving" not in result.stdout
-    assert "CREATE TABLE" not in _dump(tmp_path / "var")
+    assert "CREATE TABLE" not in sql_dump(tmp_path / "var")
 
 
 def test_start__embedded_store_that_this_version_cannot_upgrade__leaves_the_sql_database_as_it_was(
@@ -160,20 +159,11 @@ def test_start__embedded_store_that_this_version_cannot_upgrade__leaves_the_sql_
     with store(tmp_path / "old", port):
         _make_old(port)
     (tmp_path / "old" / "data").rename(service.var_dir / "clickhouse")
-    before = _dump(service.var_dir)
+    before = sql_dump(service.var_dir)
 
     result = _serve(service.var_dir)
 
     assert result.returncode == 1
     assert "`manage.py serve` of revision" in result.stderr
     assert "Serving" not in result.stdout
-    assert _dump(service.var_dir) == before
-
-
-def _dump(var_dir: Path) -> str:
-    """Empty without a database."""
-    file = var_dir / "db.sqlite3"
-    if not file.exists():
-        return ""
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        return "\n".join(connection.iterdump())
+    assert sql_dump(service.var_dir) == before

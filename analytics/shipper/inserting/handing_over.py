@@ -39,7 +39,7 @@ _MARGIN_SECONDS = 20.0
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, list[Any]]).decode
-_TYPED: Mapping[str, Any] = {"project_id": list[UUID], "shared_texts": list[Divided | None]}
+_TYPED: Mapping[str, Any] = {"project_id": list[UUID], "shared_texts": list[Divided | tuple[()]]}
 
 
 def encoded(columns: Columns) -> bytes:
