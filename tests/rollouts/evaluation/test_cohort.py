@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollouts.evaluation import Metric, MinuteCounts, State, UserCounts, advance
-from rollouts.evaluation.cohort import LOOKS, choice_factor, due_look, log_mean_of_many, not_worse, weight_before
+from rollouts.evaluation.cohort import choice_factor, due_look, log_mean_of_many, not_worse, weight_before
 from rollouts.evaluation.policy import PASS_AT
 from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN
-from rollouts.evaluation.users import log_mean_of_choices
+from rollouts.evaluation.users import LOOKS, log_mean_of_choices
 from tests.rollouts.evaluation.minutes import after_minutes, arm, start
 
 EXACT = 1e-9
