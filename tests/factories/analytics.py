@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from analytics.clickhouse import client, late_figures
+from analytics.clickhouse import client
 from analytics.request_log.columns import INGESTED, Columns, values_of
 from analytics.request_log.record import Outcome, RequestRecord, SpoolEntry
 from analytics.shipper.columns import to_columns
-from analytics.shipper.loop import Shipper, insert_into_store
+from analytics.shipper.loop import Shipper
 from analytics.spool.frames import encode_meta
 from analytics.spool.reader import Frame
 from analytics.spool.writer import SpoolWriter
@@ -68,19 +68,9 @@ def store(directory: Path, *entries: SpoolEntry) -> None:
     for entry in entries:
         writer.append(entry)
     writer.close()
-    shipper = Shipper(directory, insert=_insert)
+    shipper = Shipper(directory)
     shipper.drain()
     shipper.close()
-
-
-def _insert(columns: Columns, token: str) -> None:
-    """Has all figures made in the insert itself, as for shippers of the former release: for the few rows of a test,
-    late ones take as much CPU again."""
-    if "shared_texts" in columns:
-        insert_into_store(columns, token)
-        late_figures.settle()
-    elif columns:
-        client.insert_columns("ingest", columns, token=token)
 
 
 def store_as_of_then(directory: Path, *entries: SpoolEntry) -> None:
