@@ -134,18 +134,25 @@ class _ForkServer:
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         parent = os.getpid()
-        try:
-            pid = _fork()
-        except OSError as error:
-            self._send({"error": [error.errno, error.strerror]})
-            return
-        if pid == 0:
-            for descriptor in (self._requests.detach(), *self._descriptors):
-                os.close(descriptor)
-            inherited = list(descriptors)
-            _begin(parent, request["role"], inherited.pop(0) if request["has_output"] else None)
-            _run(request["function"], inherited, request["arguments"])
-        self._children.add(pid)
+        # The child closes its end once it has a session. Before that, what the supervisor sets for its group is lost.
+        beginning, begun = socket.socketpair()
+        with beginning, begun:
+            try:
+                pid = _fork()
+            except OSError as error:
+                self._send({"error": [error.errno, error.strerror]})
+                return
+            if pid == 0:
+                for descriptor in (self._requests.detach(), *self._descriptors):
+                    os.close(descriptor)
+                beginning.close()
+                inherited = list(descriptors)
+                _begin(parent, request["role"], inherited.pop(0) if request["has_output"] else None)
+                begun.close()
+                _run(request["function"], inherited, request["arguments"])
+            self._children.add(pid)
+            begun.close()
+            beginning.recv(1)
         self._send({"pid": pid})
 
     def _send(self, message: dict[str, Any]) -> None:

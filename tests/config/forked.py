@@ -127,12 +127,15 @@ async def _signalled(processes: Processes, stops: Stops) -> int:
 
 
 async def _ended_at_once(processes: Processes, stops: Stops) -> int:
-    codes = set[int]()
+    codes, yielded = set[int](), set[bool]()
+    own = os.getpriority(os.PRIO_PROCESS, 0)
     for _ in range(30):
         process = await processes.start("role", Program([], _function("wait")))
+        process.yield_to_others(1)
+        yielded.add(os.getpriority(os.PRIO_PROCESS, process.pid) == min(own + 1, 19))
         process.terminate()
         codes.add(await process.wait())
-    _print(f"{codes} stops={stops.qsize()}\n")
+    _print(f"{codes} yielded={yielded} stops={stops.qsize()}\n")
     return 0
 
 

@@ -93,8 +93,8 @@ def test_supervisor__killed__gives_the_exit_code_of_a_shell() -> None:
     assert play("dies")[0] == 128 + signal.SIGKILL
 
 
-def test_child__ended_before_it_has_begun__ends_alone() -> None:
-    assert play("ended_at_once")[:2] == (0, "{-15} stops=0\n")
+def test_child__ended_at_once__ends_alone_and_has_yielded() -> None:
+    assert play("ended_at_once")[:2] == (0, "{-15} yielded={True} stops=0\n")
 
 
 def test_service__signalled_as_a_whole__stops_once_and_in_the_supervisors_order() -> None:
