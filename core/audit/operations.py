@@ -21,7 +21,7 @@ NOT_AUDITED = _each(
     "search chatWithAgent createConversation deleteConversation recordScore recordScores addSessionFeedback"
     " createFeedbackToken tryModel compareModels testIntegration dryRunGuardrails forecastRollout saveView deleteView"
     " checkPrompt createExperiment estimateExperiment cancelExperiment pickExperimentWinner deleteExperiment"
-    " dryRunEvaluator"
+    " giveExperimentAnswer dryRunEvaluator"
     " createDashboard changeDashboard deleteDashboard createChart changeChart deleteChart"
     " testTraceDestination testAlert renderPrompt"
     " addReviewItem nextReviewItem assignReviewItems scoreReviewItem skipReviewItem"

@@ -107,6 +107,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "createOnlineEvaluation changeOnlineEvaluation deleteOnlineEvaluation"),
     **_each(READ, "listExperiments getExperiment listExperimentItems"),
     **_each(EDIT, "createExperiment estimateExperiment cancelExperiment pickExperimentWinner deleteExperiment"),
+    **_each(EDIT, "giveExperimentAnswer"),
     # Operations on the project's configuration.
     **_each(ADMINISTER, "listApiKeys issueApiKey getApiKey changeApiKey rotateApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),

@@ -81,6 +81,8 @@ class Answering:
             raise UnusableItemError("The project stores no texts any more.")
         fields = self._shared.inputs.of(item).fields
         candidate = self._shared.candidates[self._answer.candidate]
+        if candidate.application:  # It was a copy of an answer that was deleted since.
+            raise UnusableItemError("The application's answer was deleted.", of_candidate=True)
         return candidate_request(self._experiment.project_id, item, fields, candidate)
 
     async def _ask(self, request: CandidateRequest, *, is_last: bool) -> bool:

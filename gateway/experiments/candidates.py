@@ -12,12 +12,13 @@ from prompts.models import PromptVersion
 
 @dataclass(frozen=True, slots=True)
 class NewCandidate:
-    """Fields that are empty or None stay as in the past request."""
+    """Fields that are empty or None stay as in the past request. An `application` sends its answers itself."""
 
     version_id: UUID | None = None
     model: str = ""
     temperature: float | None = None
     max_tokens: int | None = None
+    application: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,12 @@ class Candidate:
     model: str = ""
     temperature: float | None = None
     max_tokens: int | None = None
+    application: str = ""
 
     @property
     def title(self) -> str:
+        if self.application:
+            return self.application
         parts = [f"{self.prompt_name} version {self.prompt_version}"] if self.version_id else []
         parts += [self.model] if self.model else []
         parts += [f"temperature {self.temperature:g}"] if self.temperature is not None else []
@@ -50,6 +54,8 @@ def resolved(project_id: UUID, given: Sequence[NewCandidate]) -> list[Candidate]
             raise invalid("candidates", index, "Is the same as an earlier candidate.")
         if new.version_id is not None and new.version_id not in versions:
             raise invalid("candidates", index, "The project has no such version.", "version_id")
+        if new.application and new != NewCandidate(application=new.application):
+            raise invalid("candidates", index, "The application's answers have no other fields.", "application")
     return [_candidate(label, new, versions) for label, new in zip(LABELS, given, strict=False)]
 
 
@@ -77,4 +83,5 @@ def _candidate(label: str, new: NewCandidate, versions: Mapping[UUID, PromptVers
         model=new.model,
         temperature=new.temperature,
         max_tokens=new.max_tokens,
+        application=new.application,
     )

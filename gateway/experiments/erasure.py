@@ -118,7 +118,8 @@ def _forget_items(ids: Sequence[int], reason: Gone) -> set[str]:
 
 
 def _end_open(ids: Sequence[int]) -> None:
-    waiting = ExperimentAnswer.objects.filter(item_id__in=ids, state__in=(AnswerState.PENDING, AnswerState.RUNNING))
+    unanswered = (AnswerState.AWAITED, AnswerState.PENDING, AnswerState.RUNNING)
+    waiting = ExperimentAnswer.objects.filter(item_id__in=ids, state__in=unanswered)
     unusable = {"error_code": _UNUSABLE, "error_message": _MESSAGE, "failure": AnswerFailure.UNUSABLE}
     without = Experiment.objects.filter(evaluators=[]).values("pk")
     waiting.filter(item__experiment__in=without).update(state=AnswerState.DONE, **unusable)

@@ -21,6 +21,10 @@ TooManyExperimentsError = ConflictError.kind(
     "too_many_experiments", "The project has {} experiments that have not ended: wait for one, or cancel one."
 )
 ExperimentEndedError = ConflictError.kind("experiment_ended", "The experiment has ended already.")
+AnswerGivenError = ConflictError.kind("answer_given", "The experiment has another answer in this place already.")
+NotOfApplicationError = ConflictError.kind(
+    "not_of_application", "The gateway answers for this candidate: only a candidate with `application` is sent answers."
+)
 
 
 def invalid(members: str, index: int, problem: str, field: str = "") -> ValidationError:

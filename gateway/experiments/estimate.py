@@ -112,7 +112,7 @@ def _past(project_id: UUID, drawn: Drawn) -> Sequence[_Past]:
 
 def _cost(project_id: UUID, candidate: Candidate, past: Sequence[_Past], answers: int) -> Decimal | None:
     """Returns what so many answers will cost, by the tokens of the past ones; None when that is not known."""
-    if not answers:
+    if not answers or candidate.application:
         return Decimal(0)
     if not past:
         return None

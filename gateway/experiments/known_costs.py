@@ -35,6 +35,8 @@ def least_costs(
     records = version_records({UUID(one.version_id) for one in candidates if one.version_id})
     found: dict[str, Decimal] = {}
     for index, candidate in enumerate(candidates):
+        if candidate.application:
+            continue
         record = records.get(UUID(candidate.version_id)) if candidate.version_id else None
         with _naming(f"candidates.{index}", f"the candidate {candidate.label}"):
             amounts = [_of_candidate(snapshot, candidate, fields, record) for fields in asked]

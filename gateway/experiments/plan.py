@@ -26,7 +26,7 @@ from gateway.experiments.evaluators import ExperimentEvaluator, NewEvaluator, de
 from gateway.experiments.known_costs import least_costs, require_room
 from gateway.experiments.reuse import answer_key, count_kept
 from gateway.models import ExperimentAnswer, ExperimentItem
-from gateway.tables.experiment import LABELS
+from gateway.tables.experiment import LABELS, AnswerState
 
 MAX_ITEMS = 1_000
 MAX_ANSWERS = 10_000
@@ -82,14 +82,16 @@ class Plan:
         hashes = self.drawn.input_hashes or [""] * len(items)
         for item, input_hash in zip(items, hashes, strict=True):
             for index, candidate in enumerate(self.candidates):
+                state = AnswerState.AWAITED if candidate.application else AnswerState.PENDING
                 for repeat in range(1, repeats + 1):
                     key = answer_key(project_id, candidate, item, input_hash, repeat) if input_hash else ""
-                    yield ExperimentAnswer(item=item, candidate=index, repeat=repeat, key=key)
+                    yield ExperimentAnswer(item=item, candidate=index, repeat=repeat, key=key, state=state)
 
 
 def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
     """A plan without items if nothing matches. Raises ValidationError, which names the field."""
     chosen = candidates.resolved(project_id, new.candidates)
+    _require_answerable(new)
     scoring = evaluators.resolved(project_id, new.evaluators)
     baseline = _baseline(new, scoring)
     version = version_of(project_id, new.dataset_id, new.dataset_version) if new.dataset_id is not None else None
@@ -111,6 +113,15 @@ def plan_experiment(project_id: UUID, new: NewExperiment) -> Plan:
     if new.max_cost_usd is not None and not _is_there(project_id, new, plan):
         require_room(new.max_cost_usd, costs)
     return plan
+
+
+def _require_answerable(new: NewExperiment) -> None:
+    for index, candidate in enumerate(new.candidates):
+        if candidate.application and new.dataset_id is None:
+            raise invalid("candidates", index, "An application answers the items of a data set only.", "application")
+        if candidate.application and new.judge:
+            problem = "It scores the gateway's own answers alone: name an evaluator for those of an application."
+            raise ValidationError.of_field("judge", problem)
 
 
 def _is_there(project_id: UUID, new: NewExperiment, plan: Plan) -> bool:

@@ -12,9 +12,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
-from core.chunks import chunks
 from core.ledger import NOTHING
-from gateway.experiments import budget, reuse
+from gateway.experiments import budget
 from gateway.experiments.services import end_experiment
 from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import UNFINISHED, AnswerFailure, AnswerState, ExperimentFailure, ExperimentState
@@ -25,7 +24,8 @@ CLAIM_SECONDS = 30.0
 _MAX_AGE = timedelta(hours=6)
 # The share of a candidate's answers that may fail for reasons that will pass.
 MOST_FAILED = 0.2
-_OPEN = (AnswerState.PENDING, AnswerState.RUNNING, AnswerState.ANSWERED, AnswerState.SCORING)
+_UNANSWERED = (AnswerState.AWAITED, AnswerState.PENDING, AnswerState.RUNNING)
+_OPEN = (*_UNANSWERED, AnswerState.ANSWERED, AnswerState.SCORING)
 
 
 def claim_experiment() -> Experiment | None:
@@ -64,6 +64,12 @@ def release_experiment(experiment_id: UUID, until: datetime | None) -> None:
         end_experiment(experiment_id, ExperimentState.COMPLETED)
         return
     Experiment.objects.filter(pk=experiment_id, state=ExperimentState.RUNNING).update(claimed_until=until)
+
+
+def wake(experiment_id: UUID) -> None:
+    """Makes an experiment due that waits, but not one that a worker has: its claim ends much later."""
+    soon = timezone.now() + timedelta(seconds=CLAIM_SECONDS / 3)
+    Experiment.objects.filter(pk=experiment_id, claimed_until__lt=soon).update(claimed_until=None)
 
 
 def is_anything_due() -> bool:
@@ -119,8 +125,8 @@ def _is_taken(answer: ExperimentAnswer) -> bool:
 
 
 def is_anything_left(experiment_id: UUID) -> bool:
-    """Whether answers wait, which `claim_answer` may have left for later."""
-    return _answers(experiment_id).filter(state=AnswerState.PENDING).exists()
+    """Whether answers wait: for an application, or because `claim_answer` left them for later."""
+    return _answers(experiment_id).filter(state__in=(AnswerState.AWAITED, AnswerState.PENDING)).exists()
 
 
 def put_back(answer: ExperimentAnswer) -> None:
@@ -138,24 +144,10 @@ def store_answer(answer: ExperimentAnswer, *, is_scored: bool, reserved: Decimal
         budget.settle(answer.item.experiment_id, reserved=reserved, cost=cost)
 
 
-def reuse_answers(experiment: Experiment) -> None:
-    waiting = _answers(experiment.pk).filter(state=AnswerState.PENDING).exclude(key="").order_by("pk")
-    state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
-    for some in chunks(list(waiting)):
-        kept = reuse.kept_answers([row.key for row in some], graded=experiment.judge)
-        taken = [row for row in some if row.key in kept]
-        for row in taken:
-            reuse.copy_answer(kept[row.key], row)
-            row.state = state
-        ExperimentAnswer.objects.bulk_update(taken, [*reuse.COPIED, "reused", "state"], batch_size=100)
-
-
 def claim_scoring(experiment_id: UUID) -> list[ExperimentAnswer]:
     """The answers of one item and repeat to score next, once all of them are there, including the baseline's even if it
     is done. Empty if there is nothing to score yet."""
-    missing = ExperimentAnswer.objects.filter(
-        item=OuterRef("item"), repeat=OuterRef("repeat"), state__in=(AnswerState.PENDING, AnswerState.RUNNING)
-    )
+    missing = ExperimentAnswer.objects.filter(item=OuterRef("item"), repeat=OuterRef("repeat"), state__in=_UNANSWERED)
     waiting = (
         _answers(experiment_id)
         .filter(~Exists(missing), state=AnswerState.ANSWERED)

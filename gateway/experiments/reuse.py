@@ -13,11 +13,13 @@ from django.db.models import QuerySet
 from analytics.identifiers import id_hash
 from core.chunks import chunks
 from gateway.experiments.candidates import Candidate
-from gateway.models import ExperimentAnswer, ExperimentItem, ExperimentScore
+from gateway.models import Experiment, ExperimentAnswer, ExperimentItem, ExperimentScore
 from gateway.tables.experiment import AnswerState
 
 
 def answer_key(project_id: UUID, candidate: Candidate, item: ExperimentItem, input_hash: str, repeat: int) -> str:
+    if candidate.application:
+        return _key(str(project_id), "application", candidate.application, input_hash, repeat)
     asked = [candidate.model, candidate.temperature, candidate.max_tokens, input_hash, repeat]
     return _key(str(project_id), *_prompt(candidate, item), *asked)
 
@@ -30,8 +32,13 @@ def score_key(
 
     The request is a part of it: an answer that was made again, with the same key, has other scores.
     """
-    other = (baseline.key, baseline.request_id) if baseline is not None else ()
-    return _key(answer.key, answer.request_id, version_id, expected, *other) if answer.key else ""
+    other = (baseline.key, _made_by(baseline)) if baseline is not None else ()
+    return _key(answer.key, _made_by(answer), version_id, expected, *other) if answer.key else ""
+
+
+def _made_by(answer: ExperimentAnswer) -> Any:
+    # An application may name no request, or one for several answers.
+    return answer.request_id if answer.provider else [answer.request_id, answer.answer]
 
 
 def gets_variables(candidate: Candidate, item: ExperimentItem) -> bool:
@@ -70,6 +77,19 @@ def copy_answer(kept: ExperimentAnswer, answer: ExperimentAnswer) -> None:
     for name in COPIED:
         setattr(answer, name, getattr(kept, name))
     answer.reused = True
+
+
+def reuse_answers(experiment: Experiment) -> None:
+    unmade = (AnswerState.AWAITED, AnswerState.PENDING)
+    waiting = ExperimentAnswer.objects.filter(item__experiment=experiment, state__in=unmade).exclude(key="").order_by("pk")
+    state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
+    for some in chunks(list(waiting)):
+        kept = kept_answers([row.key for row in some], graded=experiment.judge)
+        taken = [row for row in some if row.key in kept]
+        for row in taken:
+            copy_answer(kept[row.key], row)
+            row.state = state
+        ExperimentAnswer.objects.bulk_update(taken, [*COPIED, "reused", "state"], batch_size=100)
 
 
 def kept_score(key: str) -> ExperimentScore | None:

@@ -11,7 +11,7 @@ from analytics.evaluators.definitions import Definition
 from core.http.tracebacks import class_and_place
 from core.processes.background_tasks import keep_running
 from core.processes.database_threads import in_database_thread
-from gateway.experiments import queue
+from gateway.experiments import queue, reuse
 from gateway.experiments.answering import Answering
 from gateway.experiments.evaluators import definitions_of
 from gateway.experiments.scoring import Scoring
@@ -60,7 +60,7 @@ class _Work:
     async def run(self) -> None:
         shared = self._shared
         if shared.experiment.reuse:
-            await in_database_thread(queue.reuse_answers, shared.experiment)
+            await in_database_thread(reuse.reuse_answers, shared.experiment)
         definitions = await in_database_thread(definitions_of, shared.evaluators)
         workers = [asyncio.create_task(self._work(definitions)) for _ in range(PARALLEL_WORKERS)]
         watch = keep_running("gateway.experiments.claim", partial(self._watch, workers))

@@ -14,11 +14,18 @@ from core.wire.serializers import BodySerializer, StrictSerializer
 from gateway.experiments.candidates import NewCandidate
 from gateway.experiments.evaluators import NewEvaluator
 from gateway.experiments.plan import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
-from gateway.tables.experiment import LABELS, NAME_CHARACTERS, TIE, ExperimentState, ExperimentVerdict
+from gateway.tables.experiment import (
+    ERROR_CHARACTERS,
+    LABELS,
+    NAME_CHARACTERS,
+    TIE,
+    ExperimentState,
+    ExperimentVerdict,
+)
 
 MIN_CANDIDATES_OF_REQUESTS, MAX_CANDIDATES = 2, len(LABELS)
 DEFAULT_ITEMS, DEFAULT_ITEMS_OF_DATASET = 20, 400
-MAX_EVALUATORS, MAX_REPEATS = 10, 5
+MAX_EVALUATORS, MAX_REPEATS, MAX_TOOL_CALLS = 10, 5, 128
 MAX_COST_USD = 1_000_000
 _MAX_VERSION = 2**31 - 1
 _MODEL_CHARACTERS = 512
@@ -34,6 +41,13 @@ class CandidateSerializer(StrictSerializer):
     )
     temperature = NumberField(required=False, allow_null=True, min_value=0, max_value=2)
     max_tokens = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000)
+    application = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        max_length=NAME_CHARACTERS,
+        help_text="A version of your own application, which sends its answers itself; it has no other fields.",
+    )
 
 
 class ExperimentParameters(Parameters):
@@ -151,7 +165,11 @@ class NewExperimentSerializer(BodySerializer):
             raise serializers.ValidationError({"candidates": [problem]})
         elif attrs.get("dataset_version") is not None:
             raise serializers.ValidationError({"dataset_version": ["Name the data set, too."]})
-        candidates = [NewCandidate(**{**given, "model": given.get("model") or ""}) for given in attrs["candidates"]]
+        names = ("model", "application")
+        candidates = [
+            NewCandidate(**{**given, **{name: given.get(name) or "" for name in names}})
+            for given in attrs["candidates"]
+        ]
         filters = RequestParameters(data={"source": _CLIENTS, **attrs["filter"]}).to_filter()
         return {**attrs, "candidates": candidates, "filters": filters}
 
@@ -163,6 +181,35 @@ class NewExperimentSerializer(BodySerializer):
         given["evaluators"] = [NewEvaluator(**fields) for fields in given["evaluators"]]
         given["baseline"] = given["baseline"] or ""
         return NewExperiment(parameters=given.pop("filter"), **given)
+
+
+class GivenAnswerSerializer(BodySerializer):
+    """An application's answer: `content`, `tool_calls` or both; or the `error` for which there is none."""
+
+    label = serializers.ChoiceField(choices=list(LABELS), help_text="The candidate that is the application.")  # type: ignore[assignment]  # REST framework takes fields off the class
+    repeat = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_REPEATS)
+    content = serializers.CharField(required=False, allow_null=True, allow_blank=True, trim_whitespace=False)
+    tool_calls = serializers.ListField(child=serializers.DictField(), required=False, max_length=MAX_TOOL_CALLS)
+    error = serializers.CharField(
+        required=False,
+        allow_null=True,
+        max_length=ERROR_CHARACTERS,
+        help_text="Why the application gave no answer; it counts as a bad one.",
+    )
+    request_id = serializers.CharField(
+        required=False, max_length=64, help_text="The request of the log that made the answer."
+    )
+    model = serializers.CharField(required=False, max_length=_MODEL_CHARACTERS)
+    cost_usd = MoneyField(required=False, allow_null=True, max_value=MAX_COST_USD)
+    latency_ms = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=_MAX_VERSION)
+    prompt_tokens = serializers.IntegerField(required=False, min_value=0, max_value=_MAX_VERSION)
+    completion_tokens = serializers.IntegerField(required=False, min_value=0, max_value=_MAX_VERSION)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        is_answered = attrs.get("content") is not None or bool(attrs.get("tool_calls"))
+        if is_answered == bool(attrs.get("error")):
+            raise serializers.ValidationError({"content": ["Send either an answer (content, tool_calls) or an error."]})
+        return attrs
 
 
 class WinnerSerializer(BodySerializer):

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from analytics.queries.request_samples import SampleOrder
 from core.resources.rows import get_or_raise
-from gateway.experiments import candidates, evaluators, report
+from gateway.experiments import candidates, evaluators, report, reuse
 from gateway.experiments.errors import (
     ExperimentEndedError,
     ExperimentItemNotFoundError,
@@ -47,6 +47,9 @@ def create_experiment(*, project_id: UUID, new: NewExperiment, actor: str) -> Ex
             item.experiment = experiment
         items = ExperimentItem.objects.bulk_create(plan.drawn.items, batch_size=_ROWS_AT_ONCE)
         ExperimentAnswer.objects.bulk_create(plan.answers(project_id, items, new.repeats), batch_size=_ROWS_AT_ONCE)
+        if experiment.reuse and any(candidate.application for candidate in plan.candidates):
+            # The application learns at once which answers it has still to send.
+            reuse.reuse_answers(experiment)
     logger.info(
         "experiment.created project_id=%s experiment_id=%s items=%d actor=%s",
         project_id,

@@ -19,6 +19,7 @@ class ExperimentCandidate(TypedDict):
     model: str | None
     temperature: float | None
     max_tokens: int | None
+    application: str | None
 
 
 class ExperimentDataset(TypedDict):
@@ -204,7 +205,7 @@ class ExperimentScoreEntry(TypedDict):
 class ExperimentAnswerEntry(TypedDict):
     label: Label
     repeat: int
-    state: Literal["pending", "running", "answered", "scoring", "done", "cancelled"]
+    state: Literal["awaited", "pending", "running", "answered", "scoring", "done", "cancelled"]
     reused: bool
     request_id: str | None
     provider: str | None

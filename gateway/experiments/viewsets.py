@@ -12,6 +12,7 @@ from core.openapi import PAGE, operation
 from core.wire.serializers import EmptyBodySerializer
 from gateway.experiments import shapes
 from gateway.experiments.estimate import estimate
+from gateway.experiments.given_answers import give_answer
 from gateway.experiments.selectors import (
     experiment_detail,
     experiment_entry,
@@ -20,7 +21,12 @@ from gateway.experiments.selectors import (
     list_experiments,
     list_items,
 )
-from gateway.experiments.serializers import ExperimentParameters, NewExperimentSerializer, WinnerSerializer
+from gateway.experiments.serializers import (
+    ExperimentParameters,
+    GivenAnswerSerializer,
+    NewExperimentSerializer,
+    WinnerSerializer,
+)
 from gateway.experiments.services import cancel_experiment, create_experiment, delete_experiment, pick_winner
 from gateway.experiments.start import call_worker
 
@@ -114,4 +120,20 @@ class ExperimentViewSet(ProjectViewSet):
         row = pick_winner(
             project_id=self.project_id, experiment_id=experiment_id, position=position, winner=winner, actor=self.actor
         )
+        return Response(item_entry(row, sees_content=self.sees_content))
+
+    @operation(
+        "giveExperimentAnswer",
+        "Send an application's answer to an item",
+        body=GivenAnswerSerializer,
+        answer=shapes.ExperimentItemEntry,
+        errors=[404, 409],
+    )
+    @action(detail=True, methods=["put"], url_path="items/<int:position>/answer")
+    def answer(self, request: Request, experiment_id: UUID, position: int) -> Response:
+        """For a candidate with `application`. The same answer may be sent again; another one is refused."""
+        given = self.valid_body(GivenAnswerSerializer).validated_data
+        give_answer(project_id=self.project_id, experiment_id=experiment_id, position=position, given=given)
+        call_worker()
+        row = list_items(get_experiment(self.project_id, experiment_id)).get(position=position)
         return Response(item_entry(row, sees_content=self.sees_content))

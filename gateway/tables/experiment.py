@@ -12,6 +12,7 @@ from core.tenancy import ProjectManager
 NAME_CHARACTERS = 200
 ACTOR_CHARACTERS = 200
 REASON_CHARACTERS = 200
+ERROR_CHARACTERS = 1000
 LABELS = ("A", "B", "C", "D")
 TIE = "tie"
 
@@ -28,6 +29,7 @@ UNFINISHED = (ExperimentState.PENDING, ExperimentState.RUNNING)
 
 
 class AnswerState(models.TextChoices):
+    AWAITED = "awaited"  # The application has still to send it.
     PENDING = "pending"
     RUNNING = "running"
     ANSWERED = "answered"  # The answer, or its failure, is stored; scores are still due.

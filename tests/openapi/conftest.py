@@ -194,11 +194,15 @@ def _dataset(project: Project) -> dict[str, Any]:
 
 
 def _experiment(project: Project) -> dict[str, Any]:
-    experiment = Experiment.objects.create(project=project, item_limit=1, candidates=[{"label": "A"}, {"label": "B"}])
+    experiment = Experiment.objects.create(
+        project=project, item_limit=1, candidates=[{"label": "A"}, {"label": "B", "application": "agent"}]
+    )
     past = ExperimentItem.objects.create(
         experiment=experiment, position=1, request_id=REQUEST_ID, requested_at=experiment.created_at
     )
-    ExperimentAnswer.objects.bulk_create([ExperimentAnswer(item=past, candidate=index) for index in range(2)])
+    ExperimentAnswer.objects.bulk_create(
+        [ExperimentAnswer(item=past, candidate=0), ExperimentAnswer(item=past, candidate=1, state="awaited")]
+    )
     return {"experiment_id": str(experiment.pk), "position": past.position}
 
 

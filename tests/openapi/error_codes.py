@@ -340,6 +340,10 @@ MANAGEMENT: Ways = {
         _limited("createExperiment", "gateway.experiments.services.MAX_UNFINISHED_EXPERIMENTS", "addIntegration")
     ],
     "experiment_ended": [_twice("cancelExperiment")],
+    "answer_given": [
+        "gateway/experiments/test_application_answers.py::test_answer__sent_again__is_stored_once_and_another_is_refused"
+    ],
+    "not_of_application": [Ask("giveExperimentAnswer", {**BODIES["giveExperimentAnswer"], "label": "A"})],
     "review_item_taken": [
         "analytics/reviews/test_queues_api.py::test_next__two_people__get_different_items_until_none_is_left"
     ],

@@ -73,6 +73,7 @@ BODIES: dict[str, Any] = {
     "createExperiment": _EXPERIMENT,
     "estimateExperiment": _EXPERIMENT,
     "pickExperimentWinner": {"winner": "A"},
+    "giveExperimentAnswer": {"label": "B", "content": "At seven."},
     "createEvaluator": {"name": "new", "kind": "contains", "definition": {"value": "a"}},
     "dryRunEvaluator": {"request_ids": ["{request_id}"]},
     "createOnlineEvaluation": {"evaluator_id": "{evaluator_id}", "rate": 0.1},
