@@ -19,11 +19,10 @@ from gateway.experiments.errors import (
     ExperimentNotFoundError,
     NotOfApplicationError,
 )
+from gateway.experiments.reuse import APPLICATION_FAILED
 from gateway.models import Experiment, ExperimentAnswer
 from gateway.selectors import project_settings
-from gateway.tables.experiment import LABELS, UNFINISHED, AnswerFailure, AnswerState
-
-APPLICATION_FAILED = "application_failed"
+from gateway.tables.experiment import GIVEN_FIELDS, LABELS, UNFINISHED, AnswerFailure, AnswerState
 
 
 def give_answer(*, project_id: UUID, experiment_id: UUID, position: int, given: Mapping[str, Any]) -> None:
@@ -50,7 +49,7 @@ def give_answer(*, project_id: UUID, experiment_id: UUID, position: int, given: 
 
 
 def _columns(given: Mapping[str, Any], *, with_texts: bool) -> dict[str, Any]:
-    values: dict[str, Any] = {name: value for name, value in given.items() if name in _COLUMNS}
+    values: dict[str, Any] = {name: value for name, value in given.items() if name in GIVEN_FIELDS}
     if given.get("error"):
         error = {"error_code": APPLICATION_FAILED, "error_message": storable(given["error"])}
         return {**values, **error, "failure": AnswerFailure.REFUSED}
@@ -58,6 +57,3 @@ def _columns(given: Mapping[str, Any], *, with_texts: bool) -> dict[str, Any]:
     if given.get("tool_calls"):
         message["tool_calls"] = given["tool_calls"]
     return {**values, "answer": storable(message) if with_texts else None}
-
-
-_COLUMNS = frozenset({"request_id", "model", "cost_usd", "latency_ms", "prompt_tokens", "completion_tokens"})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from analytics.identifiers import id_hash
 from core.chunks import chunks
@@ -59,9 +59,11 @@ def _key(*parts: Any) -> str:
     return id_hash(json.dumps(parts, sort_keys=True, ensure_ascii=False))
 
 
+APPLICATION_FAILED = "application_failed"
 COPIED = (
     "request_id", "provider", "model", "prompt_version", "answer", "finish_reason", "cost_usd", "latency_ms",
-    "prompt_tokens", "completion_tokens", "warning", "score", "grades", "judge_error",
+    "prompt_tokens", "completion_tokens", "warning", "score", "grades", "judge_error", "error_code", "error_message",
+    "failure",
 )  # fmt: skip
 
 
@@ -81,7 +83,9 @@ def copy_answer(kept: ExperimentAnswer, answer: ExperimentAnswer) -> None:
 
 def reuse_answers(experiment: Experiment) -> None:
     unmade = (AnswerState.AWAITED, AnswerState.PENDING)
-    waiting = ExperimentAnswer.objects.filter(item__experiment=experiment, state__in=unmade).exclude(key="").order_by("pk")
+    waiting = (
+        ExperimentAnswer.objects.filter(item__experiment=experiment, state__in=unmade).exclude(key="").order_by("pk")
+    )
     state = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
     for some in chunks(list(waiting)):
         kept = kept_answers([row.key for row in some], graded=experiment.judge)
@@ -103,4 +107,6 @@ def count_kept(keys: Iterable[str]) -> int:
 
 def _kept() -> QuerySet[ExperimentAnswer]:
     states = (AnswerState.ANSWERED, AnswerState.SCORING, AnswerState.DONE)
-    return ExperimentAnswer.objects.filter(state__in=states, error_code="", answer__isnull=False).exclude(key="")
+    # That a version of an application failed is an answer of it, too.
+    usable = Q(error_code="", answer__isnull=False) | Q(error_code=APPLICATION_FAILED)
+    return ExperimentAnswer.objects.filter(usable, state__in=states).exclude(key="")

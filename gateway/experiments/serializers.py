@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 
@@ -16,9 +16,11 @@ from gateway.experiments.evaluators import NewEvaluator
 from gateway.experiments.plan import DEFAULT_MARGIN, MAX_ITEMS, NewExperiment
 from gateway.tables.experiment import (
     ERROR_CHARACTERS,
+    GIVEN_FIELDS,
     LABELS,
     NAME_CHARACTERS,
     TIE,
+    ExperimentAnswer,
     ExperimentState,
     ExperimentVerdict,
 )
@@ -183,7 +185,7 @@ class NewExperimentSerializer(BodySerializer):
         return NewExperiment(parameters=given.pop("filter"), **given)
 
 
-class GivenAnswerSerializer(BodySerializer):
+class GivenAnswerSerializer(BodySerializer, serializers.ModelSerializer[ExperimentAnswer]):
     """An application's answer: `content`, `tool_calls` or both; or the `error` for which there is none."""
 
     label = serializers.ChoiceField(choices=list(LABELS), help_text="The candidate that is the application.")  # type: ignore[assignment]  # REST framework takes fields off the class
@@ -196,14 +198,15 @@ class GivenAnswerSerializer(BodySerializer):
         max_length=ERROR_CHARACTERS,
         help_text="Why the application gave no answer; it counts as a bad one.",
     )
-    request_id = serializers.CharField(
-        required=False, max_length=64, help_text="The request of the log that made the answer."
-    )
-    model = serializers.CharField(required=False, max_length=_MODEL_CHARACTERS)
     cost_usd = MoneyField(required=False, allow_null=True, max_value=MAX_COST_USD)
-    latency_ms = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=_MAX_VERSION)
-    prompt_tokens = serializers.IntegerField(required=False, min_value=0, max_value=_MAX_VERSION)
-    completion_tokens = serializers.IntegerField(required=False, min_value=0, max_value=_MAX_VERSION)
+
+    class Meta:
+        model = ExperimentAnswer
+        fields = ("project_id", "label", "repeat", "content", "tool_calls", "error", *GIVEN_FIELDS)
+        extra_kwargs: ClassVar[dict[str, Any]] = {
+            "request_id": {"help_text": "The request of the log that made the answer."},
+            **{name: {"max_value": _MAX_VERSION} for name in ("latency_ms", "prompt_tokens", "completion_tokens")},
+        }
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         is_answered = attrs.get("content") is not None or bool(attrs.get("tool_calls"))

@@ -13,6 +13,8 @@ NAME_CHARACTERS = 200
 ACTOR_CHARACTERS = 200
 REASON_CHARACTERS = 200
 ERROR_CHARACTERS = 1000
+# What an application may say of its own answer.
+GIVEN_FIELDS = ("request_id", "model", "cost_usd", "latency_ms", "prompt_tokens", "completion_tokens")
 LABELS = ("A", "B", "C", "D")
 TIE = "tie"
 

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
+from prompt_gateway_client import EvaluationItem, PromptGateway
 
+from tests.clients.applications.drivers import MODULE
 from tests.clients.applications.programs import RUNS, Done, ended, start
 from tests.fakes.scripted import Script, ScriptedServer, answer, status
 from tests.fakes.upstream import Connection, Received
@@ -166,3 +170,50 @@ def test_run__provider_away__exits_with_3(pipeline: Pipeline, tmp_path: Path) ->
     done = pipeline.run("python", pipeline.prompt(), AWAY, "--evaluator", "warm", "--items", "4", at=tmp_path)
 
     assert (done.code, done.found["verdict"], done.found["error"]["code"]) == (3, None, "provider"), done.told
+
+
+def _evaluated(pipeline: Pipeline, client: str, name: str, tone: str, **options: Any) -> dict[str, Any]:
+    """Evaluates an application that asks the gateway and answers in this tone; it fails at Question 7."""
+    project = pipeline.project
+    base_url, key = project.service.base_url, project.api_key
+    given = {"dataset": "regression", "name": name, "evaluators": ["warm"], "margin": 0.2, **options}
+    if client == "typescript":
+        address = {"baseUrl": base_url, "apiKey": key, "projectId": project.project_id, "tone": tone}
+        program = ["node", str(Path(__file__).with_name("evaluation.mjs")), MODULE.with_name("evaluation.js").as_uri()]
+        done = subprocess.run([*program, json.dumps({**address, **given})], capture_output=True, text=True, check=True)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+    gateway = openai.OpenAI(base_url=f"{base_url}/api/gateway/v1", api_key=key)
+
+    def application(item: EvaluationItem) -> dict[str, Any]:
+        asked: Any = item.messages
+        if asked[0]["content"] == "Question 7":
+            raise LookupError("no tool for it")
+        answered = gateway.chat.completions.create(model="openai/gpt-4o", messages=asked, extra_headers=item.headers)
+        return {"content": f"{answered.choices[0].message.content} {tone}", "model": answered.model}
+
+    return PromptGateway(base_url, key, project.project_id).evaluate(application=application, **given).as_json()
+
+
+@pytest.mark.parametrize("client", ["python", "typescript"])
+def test_evaluate__an_application__gets_the_verdict_report_and_exit_code_of_the_command(
+    pipeline: Pipeline, client: str
+) -> None:
+    first = _evaluated(pipeline, client, f"{client} 1", "warm regards")
+    asked = pipeline.asked()
+    worse = _evaluated(pipeline, client, f"{client} 2", "", against=f"{client} 1")
+    unknown = _evaluated(pipeline, client, f"{client} 3", "", against="nobody")
+
+    assert (first["verdict"], first["exit_code"], first["error"]) == (None, 0, None)
+    assert (worse["error"], worse["verdict"], worse["exit_code"]) == (None, "worse", 1)
+    (target,) = worse["report"]["targets"]
+    assert [one["title"] for one in target["evaluators"]] == ["warm@1"]
+    assert (unknown["exit_code"], unknown["error"]["code"]) == (3, "no_answers")
+    assert asked < pipeline.asked() <= asked + ITEMS
+    items = pipeline.project.call("GET", f"../experiments/{first['experiment_id']}/items?limit=1000")["results"]
+    errors = {item["preview"]: item["answers"][0]["error"] for item in items if item["answers"][0]["error"]}
+    assert list(errors) == ["Question 7"]
+    assert "no tool for it" in errors["Question 7"]["message"]
+    position = next(item["position"] for item in items if item["preview"] == "Question 8")
+    session = f"evaluation-{first['experiment_id']}-{position}-1"
+    assert pipeline.project.call("GET", f"../sessions/{session}")["request_count"] == 1

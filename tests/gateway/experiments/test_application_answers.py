@@ -36,9 +36,9 @@ def _over_two_items(scene: Scene, **fields: Any) -> dict[str, Any]:
 
 def test_answers__of_an_application__are_scored_and_compared_with_the_gateways(scene: Scene) -> None:
     made = _over_two_items(scene)
-    assert made["candidates"][1] | {"label": "", "title": ""} == {
-        "label": "", "title": "", "application": "agent 1.4", "max_tokens": None, "model": None, "prompt_config_id": None,
-        "prompt_name": None, "prompt_version": None, "temperature": None, "version_id": None,
+    candidate = made["candidates"][1]
+    assert {name: value for name, value in candidate.items() if value is not None} == {
+        "label": "B", "title": "agent 1.4", "application": "agent 1.4",
     }  # fmt: skip
     assert (scene.experiment(made["id"])["state"], len(scene.sent())) == ("running", 2)
     assert scene.items(made["id"])[0]["answers"][1]["state"] == "awaited"

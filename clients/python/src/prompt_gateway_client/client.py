@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from prompt_gateway_client.cache import PromptCache
+from prompt_gateway_client.command.outcome import FailOn, Outcome
 from prompt_gateway_client.errors import PromptGatewayError, UnavailableError
+from prompt_gateway_client.evaluation import Application, evaluate
 from prompt_gateway_client.http import Answer, Http
 from prompt_gateway_client.prompt import Prompt
 
 _NOT_FOUND = 404
+_EVALUATION_CALL_SECONDS = 30.0
 
 
 class _Question(NamedTuple):
@@ -43,7 +46,8 @@ class PromptGateway:
         timeout: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._http, self._project_id = Http(base_url, api_key, project_id, timeout), project_id
+        self._base_url, self._api_key, self._project_id = base_url, api_key, project_id
+        self._http = Http(base_url, api_key, project_id, timeout)
         self._prompts: PromptCache[_Question] = PromptCache(self._fetch, clock, timeout)
 
     def get_prompt(
@@ -108,6 +112,40 @@ class PromptGateway:
         fields = {"request_id": request_id, "score_name": score_name, "score_value": score_value, **more}
         self._http.send("POST", "scores", body={"project_id": self._project_id, **fields})
 
+    def evaluate(
+        self,
+        dataset: str,
+        application: Application,
+        *,
+        name: str,
+        evaluators: Sequence[str],
+        against: str | Mapping[str, Any] | None = None,
+        items: int | None = None,
+        repeats: int = 1,
+        margin: float = 0.1,
+        fail_on: FailOn = "not-passing",
+        max_cost: float | None = None,
+        reuse: bool = True,
+        parallel: int = 4,
+        timeout: float = 3600.0,
+        note: Callable[[str], None] = lambda line: None,
+    ) -> Outcome:
+        """Runs your own code over the items of a data set; the service scores its answers and gives a verdict.
+
+        `name` is the version of your application. `against` is an earlier one, whose answers are there, or a candidate
+        of the gateway such as `{"model": "openai/gpt-4o"}`; without it there are scores and no verdict. `evaluators`
+        are written as for `svc experiments run`. `timeout` bounds the whole run, in seconds. The outcome has the same
+        report and exit code as the command; whatever goes wrong is its `error`. Raises ValueError for an evaluator
+        whose options are wrong. The key needs the scope `manage`.
+        """
+        http = Http(self._base_url, self._api_key, self._project_id, min(timeout, _EVALUATION_CALL_SECONDS))
+        return evaluate(
+            http, self._base_url, application,
+            dataset=dataset, name=name, evaluators=evaluators, against=against, items=items, repeats=repeats,
+            margin=margin, fail_on=fail_on, max_cost=max_cost, reuse=reuse, parallel=parallel, timeout=timeout,
+            note=note,
+        )  # fmt: skip
+
     def _fetch(self, question: _Question, etag: str) -> Answer:
         parameters = {name: value for name, value in question._asdict().items() if value is not None}
         name, variables = parameters.pop("name"), parameters.pop("variables", None)
@@ -136,3 +174,7 @@ class AsyncPromptGateway:
     async def score(self, request_id: str, score_name: str, score_value: float | bool, **more: Any) -> None:
         """Records a score as `PromptGateway.score` does."""
         await asyncio.to_thread(self._client.score, request_id, score_name, score_value, **more)
+
+    async def evaluate(self, dataset: str, application: Application, **options: Any) -> Outcome:
+        """Runs an evaluation as `PromptGateway.evaluate` does."""
+        return await asyncio.to_thread(self._client.evaluate, dataset, application, **options)

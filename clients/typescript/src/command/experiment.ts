@@ -11,6 +11,7 @@ const FIRST_LOOK_MS = 200;
 const MAX_LOOK_MS = 5000;
 const CANCEL_MS = 15_000;
 const COMMAND_FAILED = "command_failed";
+export const ENDED = "experiment_ended";
 const UNFINISHED = ["pending", "running"];
 
 export interface ExperimentOptions {
@@ -33,8 +34,8 @@ export interface ExperimentOptions {
 
 /** Makes an experiment, waits for its end, and cancels it when nobody waits any more. */
 export class ExperimentRun {
-  readonly #service: Service;
-  readonly #outcome: Outcome;
+  protected readonly service: Service;
+  protected readonly outcome: Outcome;
   /** By this name an experiment is found whose answer was lost. */
   #name = "";
 
@@ -44,23 +45,23 @@ export class ExperimentRun {
     readonly note: Note,
     interrupted: AbortSignal,
   ) {
-    this.#service = new Service(http, options.timeoutMs, note, interrupted);
-    this.#outcome = new Outcome(options.config, options.failOn);
+    this.service = new Service(http, options.timeoutMs, note, interrupted);
+    this.outcome = new Outcome(options.config, options.failOn);
   }
 
   /** Returns what was found. Whatever goes wrong is the outcome's error. */
   async run(): Promise<Outcome> {
     try {
-      await this.#try();
+      await this.attempt();
     } catch (error) {
       await this.#fail(error);
     }
-    return this.#outcome;
+    return this.outcome;
   }
 
-  async #try(): Promise<void> {
+  protected async attempt(): Promise<void> {
     const { options } = this;
-    const [service, outcome] = [this.#service, this.#outcome];
+    const { service, outcome } = this;
     const dataset = await requireDataset(service, options.dataset);
     const config = await requireConfig(service, options.config);
     const evaluators = await requireEvaluators(service, options.evaluators);
@@ -72,29 +73,29 @@ export class ExperimentRun {
       this.note(`Version ${target.number} of ${options.config} would be compared with itself: nothing to try.`);
       return;
     }
-    await this.#create(dataset["id"], evaluators, baseline, target);
-    await this.#wait();
-    this.#requireVerdict();
+    await this.create(dataset["id"], evaluators, [{ version_id: baseline.id }, { version_id: target.id }]);
+    await this.wait();
+    this.requireVerdict();
   }
 
   async #target(config: Entry): Promise<Version> {
     const { promptFile, version } = this.options;
     if (promptFile === null) {
-      return requireVersion(this.#service, config, version);
+      return requireVersion(this.service, config, version);
     }
-    const [found, isNew] = await pushVersion(this.#service, config, promptFile);
+    const [found, isNew] = await pushVersion(this.service, config, promptFile);
     this.note(`${promptFile} is ${isNew ? "now " : ""}version ${found.number} of ${config["name"]}.`);
     return found;
   }
 
-  async #create(datasetId: string, evaluators: Entry[], baseline: Version, target: Version): Promise<void> {
+  protected async create(datasetId: string, evaluators: Entry[], candidates: Entry[]): Promise<void> {
     const { options } = this;
-    this.#name = `${this.#outcome.title} (${randomBytes(4).toString("hex")})`;
+    this.#name = `${this.outcome.title} (${randomBytes(4).toString("hex")})`;
     const body = {
       name: this.#name,
       dataset_id: datasetId,
-      candidates: [{ version_id: baseline.id }, { version_id: target.id }],
-      baseline: "A",
+      candidates,
+      baseline: candidates.length > 1 ? "A" : null,
       evaluators,
       repeats: options.repeats,
       margin: options.margin,
@@ -102,29 +103,29 @@ export class ExperimentRun {
       ...(options.items === null ? {} : { item_limit: options.items }),
       ...(options.maxCost === null ? {} : { max_cost_usd: Number(options.maxCost) }),
     };
-    this.#take((await this.#service.call("POST", "experiments", { body }, () => this.#made())).body);
-    this.note(`Experiment ${this.#name}: ${this.#outcome.url}`);
+    this.#take((await this.service.call("POST", "experiments", { body }, () => this.#made())).body);
+    this.note(`Experiment ${this.#name}: ${this.outcome.url}`);
   }
 
   /** Returns the experiment that was made by a call whose answer did not arrive. */
   async #made(): Promise<Answer | undefined> {
-    const answer = await this.#service.send("GET", "experiments");
+    const answer = await this.service.send("GET", "experiments");
     const entries = answer.body["results"] as Entry[];
     const found = entries.find((entry) => entry["name"] === this.#name);
     return found === undefined ? undefined : { ...answer, body: found };
   }
 
-  async #wait(): Promise<void> {
+  protected async wait(): Promise<void> {
     let wait = FIRST_LOOK_MS;
     let told = "";
-    while (UNFINISHED.includes(this.#outcome.field("state"))) {
-      if (this.#service.msLeft <= 0) {
-        throw new NotRunError("timeout", `The experiment did not end in ${this.options.timeoutMs / 1000} seconds.`);
+    while (UNFINISHED.includes(this.outcome.field("state"))) {
+      if (this.service.msLeft <= 0) {
+        throw this.late();
       }
-      await this.#service.sleep(Math.max(0, Math.min(wait, this.#service.msLeft)));
+      await this.service.sleep(Math.max(0, Math.min(wait, this.service.msLeft)));
       wait = Math.min(1.5 * wait, MAX_LOOK_MS);
       await this.#look();
-      const entry = this.#outcome.experiment ?? {};
+      const entry = this.outcome.experiment ?? {};
       const line = `${entry["state"]}: ${entry["done_count"]} of ${entry["answer_count"]} answers`;
       if (line !== told) {
         told = line;
@@ -133,31 +134,35 @@ export class ExperimentRun {
     }
   }
 
-  async #look(): Promise<void> {
-    this.#take(await this.#service.get(`experiments/${this.#outcome.field("id")}`));
+  protected late(): NotRunError {
+    return new NotRunError("timeout", `The experiment did not end in ${this.options.timeoutMs / 1000} seconds.`);
   }
 
-  #requireVerdict(): void {
-    const state: string = this.#outcome.field("state");
+  async #look(): Promise<void> {
+    this.#take(await this.service.get(`experiments/${this.outcome.field("id")}`));
+  }
+
+  protected requireVerdict(): void {
+    const state: string = this.outcome.field("state");
     if (state === "failed") {
-      const message: string = this.#outcome.field("failure") ?? "The experiment failed.";
-      throw new NotRunError(this.#outcome.field("failure_code") ?? "failed", message);
+      const message: string = this.outcome.field("failure") ?? "The experiment failed.";
+      throw new NotRunError(this.outcome.field("failure_code") ?? "failed", message);
     }
     if (state !== "completed") {
       throw new NotRunError(state, `The experiment was ${state}.`);
     }
-    if (this.#outcome.field("verdict") === null) {
+    if (this.outcome.field("verdict") === null) {
       throw new NotRunError("no_verdict", "The experiment ended without a verdict.");
     }
   }
 
   #take(entry: Entry): void {
-    this.#outcome.experiment = entry;
-    this.#outcome.url = `${this.options.url.replace(/\/+$/, "")}/admin/experiments/${entry["id"]}/`;
+    this.outcome.experiment = entry;
+    this.outcome.url = `${this.options.url.replace(/\/+$/, "")}/admin/experiments/${entry["id"]}/`;
   }
 
   async #fail(error: unknown): Promise<void> {
-    const isLate = error instanceof UnavailableError && this.#service.msLeft <= 0;
+    const isLate = error instanceof UnavailableError && this.service.msLeft <= 0;
     const code = isLate ? "timeout" : codeOf(error);
     const isUnexpected = code === COMMAND_FAILED;
     const message = messageOf(error);
@@ -165,16 +170,16 @@ export class ExperimentRun {
     if ((code === "timeout" || isUnexpected || error instanceof InterruptedError) && this.#name !== "") {
       await this.#cancel();
     }
-    this.#outcome.error = { code, message };
+    this.outcome.error = { code, message };
   }
 
   /** Ends the experiment, so that nothing more is paid for it. */
   async #cancel(): Promise<void> {
-    const service = this.#service;
+    const service = this.service;
     service.deadline = performance.now() + CANCEL_MS;
     service.interrupted = undefined;
     try {
-      if (this.#outcome.experiment === null) {
+      if (this.outcome.experiment === null) {
         const none: Answer = { status: 404, headers: new Headers(), body: {} };
         const found = await service.untilAnswered(async () => (await this.#made()) ?? none);
         if (found === none) {
@@ -183,10 +188,10 @@ export class ExperimentRun {
         this.#take(found.body);
       }
       try {
-        await service.call("POST", `experiments/${this.#outcome.field("id")}/cancel`, { body: {} });
+        await service.call("POST", `experiments/${this.outcome.field("id")}/cancel`, { body: {} });
         this.note("The experiment is cancelled.");
       } catch (error) {
-        if (codeOf(error) !== "experiment_ended") {
+        if (codeOf(error) !== ENDED) {
           throw error;
         }
       }

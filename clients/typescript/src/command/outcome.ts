@@ -22,12 +22,17 @@ export class Outcome {
     return this.version !== null && this.experiment === null && this.error === null;
   }
 
+  /** Whether it ran to its end and had nothing to be compared with. */
+  get isAlone(): boolean {
+    return this.error === null && this.field("state") === "completed" && this.field("baseline") === null;
+  }
+
   get verdict(): string | null {
     return this.experiment === null || this.error !== null ? null : (this.experiment["verdict"] ?? null);
   }
 
   get exitCode(): number {
-    if (this.isUnchanged) {
+    if (this.isUnchanged || this.isAlone) {
       return PASSED;
     }
     const code = EXIT_CODES[this.verdict ?? ""] ?? NOT_RUN;

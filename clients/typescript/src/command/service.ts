@@ -78,10 +78,10 @@ export class Service {
     }
   }
 
-  async listed(path: string, query: Record<string, string> = {}): Promise<Entry[]> {
+  async listed(path: string, query: Record<string, string> = {}, limit = PAGE): Promise<Entry[]> {
     const found: Entry[] = [];
     for (;;) {
-      const page = await this.get(path, { limit: String(PAGE), offset: String(found.length), ...query });
+      const page = await this.get(path, { limit: String(limit), offset: String(found.length), ...query });
       found.push(...page["results"]);
       if (page["results"].length === 0 || found.length >= page["count"]) {
         return found;

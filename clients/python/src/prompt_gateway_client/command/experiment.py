@@ -25,7 +25,7 @@ from prompt_gateway_client.http import Answer, Http
 _UNFINISHED = ("pending", "running")
 _FIRST_LOOK_SECONDS, _MAX_LOOK_SECONDS = 0.2, 5.0
 _CANCEL_SECONDS = 15.0
-_ENDED = "experiment_ended"
+ENDED = "experiment_ended"
 
 
 class ExperimentRun:
@@ -68,7 +68,7 @@ class ExperimentRun:
         if target.id == baseline.id:
             self._note(f"Version {target.number} of {options.config} would be compared with itself: nothing to try.")
             return
-        self._create(dataset["id"], evaluators, baseline, target)
+        self._create(dataset["id"], evaluators, [{"version_id": baseline.id}, {"version_id": target.id}])
         self._wait()
         self._require_verdict()
 
@@ -80,14 +80,14 @@ class ExperimentRun:
         self._note(f"{file} is {'now ' if is_new else ''}version {found.number} of {config['name']}.")
         return found
 
-    def _create(self, dataset_id: str, evaluators: list[dict[str, Any]], baseline: Version, target: Version) -> None:
+    def _create(self, dataset_id: str, evaluators: list[dict[str, Any]], candidates: list[dict[str, Any]]) -> None:
         options = self._options
         self._name = f"{self._outcome.title} ({secrets.token_hex(4)})"
         body: dict[str, Any] = {
             "name": self._name,
             "dataset_id": dataset_id,
-            "candidates": [{"version_id": baseline.id}, {"version_id": target.id}],
-            "baseline": "A",
+            "candidates": candidates,
+            "baseline": "A" if len(candidates) > 1 else None,
             "evaluators": evaluators,
             "repeats": options.repeats,
             "margin": options.margin,
@@ -110,7 +110,7 @@ class ExperimentRun:
         wait, told = _FIRST_LOOK_SECONDS, ""
         while self._outcome.field("state") in _UNFINISHED:
             if self._service.seconds_left <= 0:
-                raise NotRunError("timeout", f"The experiment did not end in {self._options.timeout:g} seconds.")
+                raise self._late()
             time.sleep(max(0.0, min(wait, self._service.seconds_left)))
             wait = min(1.5 * wait, _MAX_LOOK_SECONDS)
             self._look()
@@ -119,6 +119,9 @@ class ExperimentRun:
             if line != told:
                 told = line
                 self._note(line)
+
+    def _late(self) -> NotRunError:
+        return NotRunError("timeout", f"The experiment did not end in {self._options.timeout:g} seconds.")
 
     def _look(self) -> None:
         self._take(self._service.get(f"experiments/{self._outcome.field('id')}"))
@@ -155,7 +158,7 @@ class ExperimentRun:
                 self._service.call("POST", f"experiments/{self._outcome.field('id')}/cancel", body={})
                 self._note("The experiment is cancelled.")
             except PromptGatewayError as error:
-                if error.code != _ENDED:
+                if error.code != ENDED:
                     raise
             self._look()
         except Exception as error:

@@ -41,13 +41,18 @@ class Outcome:
         return self.version is not None and self.experiment is None and self.error is None
 
     @property
+    def is_alone(self) -> bool:
+        """Whether it ran to its end and had nothing to be compared with."""
+        return self.error is None and self.field("state") == "completed" and self.field("baseline") is None
+
+    @property
     def verdict(self) -> str | None:
         found: str | None = None if self.experiment is None or self.error else self.experiment.get("verdict")
         return found
 
     @property
     def exit_code(self) -> int:
-        if self.is_unchanged:
+        if self.is_unchanged or self.is_alone:
             return PASSED
         code = _EXIT_CODES.get(self.verdict or "", NOT_RUN)
         return PASSED if code == UNDECIDED and self.fail_on == "worse" else code

@@ -58,12 +58,12 @@ class Service:
             time.sleep(wait)
             wait = min(2 * wait, _MAX_WAIT_SECONDS)
 
-    def listed(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+    def listed(self, path: str, *, page: int = _PAGE, **query: str) -> Iterator[dict[str, Any]]:
         """Yields the entries of a list, page by page."""
         offset = 0
         while True:
-            page = self.get(path, limit=str(_PAGE), offset=str(offset), **query)
-            yield from page["results"]
-            offset += len(page["results"])
-            if not page["results"] or offset >= page["count"]:
+            found = self.get(path, limit=str(page), offset=str(offset), **query)
+            yield from found["results"]
+            offset += len(found["results"])
+            if not found["results"] or offset >= found["count"]:
                 return
