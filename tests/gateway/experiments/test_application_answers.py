@@ -28,7 +28,7 @@ def _give(scene: Scene, made: dict[str, Any], position: int, *, status: int = 20
 
 def _over_two_items(scene: Scene, **fields: Any) -> dict[str, Any]:
     dataset = scene.dataset("Where?", "When?")
-    chosen = {"dataset_id": str(dataset.pk), "evaluators": _rule(scene), **fields}
+    chosen: dict[str, Any] = {"dataset_id": str(dataset.pk), "evaluators": _rule(scene), **fields}
     made = scene.create({}, {"application": "agent 1.4"}, **chosen)
     run_all()
     return made
@@ -43,8 +43,8 @@ def test_answers__of_an_application__are_scored_and_compared_with_the_gateways(s
     assert (scene.experiment(made["id"])["state"], len(scene.sent())) == ("running", 2)
     assert scene.items(made["id"])[0]["answers"][1]["state"] == "awaited"
 
-    given = {"cost_usd": 0.25, "latency_ms": 900, "prompt_tokens": 7, "completion_tokens": 3, "model": "mine",
-             "request_id": "abc"}  # fmt: skip
+    given: dict[str, Any] = {"cost_usd": 0.25, "latency_ms": 900, "prompt_tokens": 7, "completion_tokens": 3}
+    given |= {"model": "mine", "request_id": "abc"}
     entry = _give(scene, made, 1, **given)["answers"][1]
     _give(scene, made, 2, error="The tool was away.")
     run_all()
@@ -82,7 +82,7 @@ def test_answer__sent_again__is_stored_once_and_another_is_refused(scene: Scene)
 
 def test_application__compared_with_its_earlier_version__answers_only_for_the_new_one(scene: Scene) -> None:
     dataset, evaluators = scene.dataset("Where?"), _rule(scene)
-    chosen = {"dataset_id": str(dataset.pk), "evaluators": evaluators}
+    chosen: dict[str, Any] = {"dataset_id": str(dataset.pk), "evaluators": evaluators}
     former = scene.create({"application": "agent 1.3"}, **chosen)
     _give(scene, former, 1, label="A", content="At eight.")
     run_all()
