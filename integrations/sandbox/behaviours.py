@@ -1,4 +1,4 @@
-"""The behaviour of each sandbox model, as data (docs/providers/compatible.md#the-sandbox). Any other name is 404."""
+"""The behaviour of each sandbox model, as data (docs/sandbox-models.md). Any other name is 404."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ def test_model__that_the_sandbox_does_not_have__is_404_and_named(client: OpenAI,
 
 
 def test_models__of_the_documents_table__are_those_of_the_sandbox() -> None:
-    page = (settings.BASE_DIR / "docs" / "providers" / "compatible.md").read_text(encoding="utf-8")
-    table = page.partition("## The sandbox\n")[2]
+    page = (settings.BASE_DIR / "docs" / "sandbox-models.md").read_text(encoding="utf-8")
+    table = page.partition("## Models\n")[2]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
 
     assert sorted(name for row in rows for name in re.findall("`([^`]+)`", row)) == sorted(BEHAVIOURS)
