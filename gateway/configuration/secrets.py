@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from core.encryption.fernet import UndecryptableSecretError
 from core.secret_files import UnusableFileError, read_secret_file
@@ -13,6 +16,7 @@ from gateway.configuration.problems import InvalidConfigurationError, Path, Prob
 from integrations.access.credentials import MASK
 
 _WAYS = ("env", "file")
+_is_planning: ContextVar[bool] = ContextVar("is_planning", default=False)
 _FORM = "Secrets do not stand in this file: write {env: NAME} or {file: PATH}."
 
 
@@ -28,9 +32,21 @@ class Secret:
     source: str = field(default="stored", compare=False)
     # True for what is stored already, which services let go to no other host than the one that it was entered for.
     is_kept: bool = field(default=False, compare=False)
+    # True for one that may be missing, since nothing is stored.
+    is_planned: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"({self.source})"
+
+
+@contextmanager
+def without_secrets() -> Iterator[None]:
+    """Lets a plan name the secrets that are not there, instead of failing at the first."""
+    token = _is_planning.set(True)
+    try:
+        yield
+    finally:
+        _is_planning.reset(token)
 
 
 def read_secret(given: Any, path: Path) -> Secret:
@@ -42,9 +58,10 @@ def read_secret(given: Any, path: Path) -> Secret:
     way, name = next(iter(given.items())) if isinstance(given, Mapping) and len(given) == 1 else ("", "")
     if way not in _WAYS or not isinstance(name, str) or not name:
         raise InvalidConfigurationError([Problem(path, _FORM)])
+    is_planned = _is_planning.get()
     if way == "env":
-        return Secret(os.environ.get(name, "").strip() or None, f"the variable {name}")
-    return Secret(_content(name, path), f"the file {name}")
+        return Secret(os.environ.get(name, "").strip() or None, f"the variable {name}", is_planned=is_planned)
+    return Secret(_content(name, path), f"the file {name}", is_planned=is_planned)
 
 
 def read_secrets(given: Any, path: Path) -> dict[str, Secret] | None:
@@ -80,6 +97,10 @@ def settled(wanted: Any, stored: Any, path: Path) -> Any:
     if isinstance(wanted, Secret) and wanted.value is None:
         if isinstance(stored, Secret) and stored.value != "":
             return replace(stored, is_kept=True)
+        if wanted.is_planned:
+            # Services check what is tried out: this is a key, a URL and no other's secret.
+            value = f"https://{uuid4().hex}.example.com/"
+            return replace(wanted, value=value, source=f"{wanted.source}, which is not there")
         raise InvalidConfigurationError([Problem(path, f"Is needed, and {wanted.source} is not there or empty.")])
     if isinstance(wanted, Mapping):
         there = stored if isinstance(stored, Mapping) else {}

@@ -5,7 +5,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from gateway.configuration.applying import Projects, carry_out, entries_of, plan
 from gateway.configuration.document import Source
 from gateway.configuration.problems import InvalidConfigurationError
 from gateway.configuration.report import lines_of
+from gateway.configuration.secrets import without_secrets
 from gateway.configuration.sections.base import NewKeys
 
 _UNCHANGED = "Nothing was changed."
@@ -50,7 +51,8 @@ def apply(command: BaseCommand, name: str, source: Source, projects: Projects, o
     only_shows, prune = options["plan"] or options["check"], bool(options.get("prune"))
     makes_keys = only_shows or options["new_keys"] is not None
     with unchanged_on_failure(source):
-        with _bar("planning", projects) as bar, source.all_told():
+        lenient = without_secrets() if only_shows else nullcontext()
+        with _bar("planning", projects) as bar, source.all_told(), lenient:
             plans = plan(projects, prune=prune, makes_keys=makes_keys, done=bar.update)
         for line in lines_of(plans, can_prune="prune" in options):
             command.stdout.write(line)

@@ -87,7 +87,7 @@ def _callable(snapshot: ProjectSnapshot, provider: str, listed: ListedModel) -> 
         return None
     row, full_id = prefix_of(listed.id), f"{provider}/{listed.id}"
     candidates = resolve(listed.id, snapshot.credentials, snapshot.disabled) if row is not None else []
-    is_plain = bool(candidates) and candidates[0].provider == provider
+    is_plain = bool(candidates) and candidates[0].provider == provider and listed.id not in snapshot.groups
     known = capabilities_of(provider, listed.id) or _UNKNOWN
     return CallableModel(
         id=listed.id if is_plain else full_id,

@@ -10,7 +10,7 @@ from core.models import Project
 from core.tenancy import ProjectManager
 from gateway.project_settings.model_groups import Strategy
 from gateway.protocol.wire import AUTO
-from integrations.registry import is_known, prefix_of
+from integrations.registry import is_known
 
 NAME_CHARACTERS = 64
 MAX_MEMBERS = 20
@@ -20,7 +20,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
 def validate_group_name(name: str) -> None:
-    """Raises ValidationError for a name that already means a model or a provider, or that no request could send."""
+    """Raises ValidationError for a name that means a provider or `auto`, or that no request could send. A group with
+    the name of a vendor's model takes that model's place; `provider/model` still means the model."""
     if "/" in name:
         raise ValidationError("A name with / is a provider's model.", code="slash")
     if not _NAME.match(name):
@@ -32,9 +33,6 @@ def validate_group_name(name: str) -> None:
         raise ValidationError("auto stands for the preferred models.", code="reserved")
     if is_known(name):
         raise ValidationError(f"{name} is the name of a provider.", code="provider")
-    family = prefix_of(name)
-    if family is not None:
-        raise ValidationError(f"Names that begin with {family.prefix} are models of {family.owned_by}.", code="model")
 
 
 def validate_members(value: Any) -> None:

@@ -56,6 +56,18 @@ def test_group__first_model_fails__the_next_answers_and_the_headers_say_so(route
     assert (response.headers["x-svc-fallback-used"], response.headers["x-svc-original-model"]) == ("true", "fast")
 
 
+def test_group__of_a_vendors_name__takes_its_place_and_the_full_name_means_the_model(routed: Routed) -> None:
+    gateway = both(routed)
+    make_group(gateway, name="gpt-4o-mini", members=list(reversed(MEMBERS)))
+    path = f"{gateway.service.base_url()}/api/gateway/v1/models"
+    listed = gateway.client.get(path, headers=gateway.headers).json()["data"]
+
+    assert used(gateway.post(body(model="gpt-4o-mini"))) == "groq/llama-3.3-70b"
+    assert used(gateway.post(body(model="openai/gpt-4o-mini"))) == "openai/gpt-4o-mini"
+    owners = {model["id"]: model["owned_by"] for model in listed}
+    assert (owners["gpt-4o-mini"], owners["openai/gpt-4o-mini"]) == ("groq", "openai")
+
+
 def test_group__among_models__stands_for_its_models(routed: Routed) -> None:
     gateway = both(routed, status(401))
     make_group(gateway)

@@ -89,7 +89,7 @@ class Deployments:
         members |= {model: 0 for model, _ in rest if model not in members}
         kept = list(members)[:MAX_MEMBERS]
         strategy = "weighted" if len(first) > 1 else "ordered"
-        group = _group_name(name)
+        group = group_name(name)
         self._groups[group] = {
             "strategy": strategy,
             "members": [
@@ -140,7 +140,7 @@ def _models(one: _Integration) -> dict[str, Any]:
     return {**({"models": models} if models else {}), **({"prices": prices} if prices else {})}
 
 
-def _group_name(name: str) -> str:
+def group_name(name: str) -> str:
     if _is_group_name(name):
         return name
     return f"group-{_NOT_IN_A_NAME.sub('-', name).strip('-')}"[:NAME_CHARACTERS]

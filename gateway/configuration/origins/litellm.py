@@ -12,7 +12,8 @@ from gateway.configuration.origins.remaining import Imported, Remaining
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from gateway.configuration.secrets import Secret
 
-_MONTH = ("30d", "31d", "1mo", "1m", "monthly")
+# LiteLLM's units are s, m (minutes), h, d and mo (months). Thirty days from any day are about a month.
+_MONTH, _ABOUT_A_MONTH = ("1mo", "monthly"), ("30d", "31d")
 _MAX_ATTEMPTS = 10
 _MAX_CACHE_SECONDS = 30 * 86_400
 _ROUTER, _MODULE, _GENERAL = "router_settings", "litellm_settings", "general_settings"
@@ -41,6 +42,7 @@ REASONS: Mapping[str, str] = {
     "router_settings.*allowed_fails*": _CIRCUITS,
     "router_settings.*cooldown*": _CIRCUITS,
     "router_settings.*timeout": _SECONDS,
+    "router_settings.*retry_policy*": "the number of attempts is one for all failures, retry_max_attempts",
     "router_settings.retry_*": "waits between attempts are fixed (docs/routing.md)",
     "router_settings.enable_pre_call_checks": "a prompt that is too long goes to the next model by itself",
     "litellm_settings.*timeout": _SECONDS,
@@ -192,11 +194,13 @@ def _budget(remaining: Remaining) -> dict[str, Any]:
     duration = remaining.take_text(_MODULE, "budget_duration")
     if budget is None:
         return {}
-    if duration not in _MONTH or budget <= 0:
+    if duration not in (*_MONTH, *_ABOUT_A_MONTH) or budget <= 0:
         remaining.note(
             (_MODULE, "max_budget"), "budgets of a project are by the month and above 0: set monthly_budget_usd"
         )
         return {}
+    if duration in _ABOUT_A_MONTH:
+        remaining.note((_MODULE, "budget_duration"), f"{duration} becomes the calendar month, in UTC")
     return {"monthly_budget_usd": budget, "budget_hard_stop": True}
 
 

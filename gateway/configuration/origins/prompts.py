@@ -59,9 +59,15 @@ def messages_of(
             continue
         role, text = (one.get("role"), _text_of(one.get("content"))) if isinstance(one, Mapping) else (None, None)
         if role not in ROLES or not text:
-            remaining.note(at, "is no message of text, and is left out")
+            # The client's own messages follow the prompt's, so that a place for them at the end needs no mark.
+            is_place = isinstance(one, Mapping) and one.get("type") == "placeholder" and place == len(given) - 1
+            words = (
+                "is left out: the client's messages follow" if is_place else "is no message of text, and is left out"
+            )
+            remaining.note(at, words, is_lossy=not is_place)
         elif role in INSTRUCTION_ROLES and others:
-            remaining.note(at, "an instruction behind other messages is left out: move it to the beginning")
+            words = "an instruction behind other messages is left out: move it to the beginning"
+            remaining.note(at, words, is_lossy=True)
         else:
             others = others or role not in INSTRUCTION_ROLES
             found.append({"role": role, "content": checked_text(remaining, at, rewritten(text))})

@@ -17,10 +17,12 @@ _NO_COUNTERPART = "has no counterpart here"
 
 
 class Note(NamedTuple):
-    """What a person has to know about one value. Values may be secrets, so notes contain none."""
+    """What a person has to know about one value. Values may be secrets, so notes contain none. With a lossy one the
+    gateway answers differently from the source."""
 
     path: Path
     text: str
+    is_lossy: bool = False
 
 
 @dataclass
@@ -91,8 +93,8 @@ class Remaining:
         if isinstance(found, dict):
             found.update({name: value for name, value in values.items() if name not in found})
 
-    def note(self, path: Path, text: str) -> None:
-        self.notes.append(Note(path, text))
+    def note(self, path: Path, text: str, *, is_lossy: bool = False) -> None:
+        self.notes.append(Note(path, text, is_lossy))
 
     def told(self) -> list[Note]:
         return [*self.notes, *(Note(path, self._reason(path)) for path in _leaves(self._values, ()))]

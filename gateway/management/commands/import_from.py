@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.management.requirements import require_tables
 from core.models import Project
 from gateway.configuration.document import Source, read_file, read_yaml
-from gateway.configuration.origins import helicone, langfuse, litellm, tensorzero
+from gateway.configuration.origins import helicone, langfuse, litellm, portkey, tensorzero
 from gateway.configuration.origins.remaining import Imported, Note
 from gateway.configuration.problems import InvalidConfigurationError, Problem, dotted, printable
 from gateway.configuration.written import as_yaml, document, referenced, settings_of
@@ -22,8 +22,8 @@ from gateway.management import configuration
 
 class Command(BaseCommand):
     help = (
-        "Read LiteLLM's config.yaml, TensorZero's tensorzero.toml, or prompts of Langfuse or Helicone into a project: "
-        "what would change, and what has no counterpart, is shown first."
+        "Read LiteLLM's config.yaml, TensorZero's tensorzero.toml, configs of Portkey, or prompts of Langfuse or "
+        "Helicone into a project: what would change, and what has no counterpart, is shown first."
     )
     requires_system_checks: list[str] = []
 
@@ -32,6 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("file")
         parser.add_argument("--project", required=True, help="name of the project, which is made if it is not there")
         parser.add_argument("--output", type=Path, help="write a file for manage.py apply, and change nothing")
+        parser.add_argument("--lossy", action="store_true", help="import prompts that lose a message, too")
         configuration.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,6 +42,8 @@ class Command(BaseCommand):
             imported = _ORIGINS[options["origin"]](source)
         for line in _told(imported, source):
             self.stdout.write(line)
+        if not (options["lossy"] or options["plan"] or options["check"]):
+            _refuse_losses(imported, source)
         name = options["project"]
         if options["output"] is not None:
             _write(options["output"], as_yaml(document({name: referenced(imported.project, name)})))
@@ -84,6 +87,7 @@ _ORIGINS: Mapping[str, Callable[[Source], Imported]] = {
     "litellm": lambda source: litellm.read(_object(source), os.environ),
     "tensorzero": lambda source: tensorzero.read(_object(source), Path(source.name).parent),
     "langfuse": lambda source: langfuse.read(source.values),
+    "portkey": lambda source: portkey.read(source.values, os.environ),
     "helicone": lambda source: helicone.read(source.values),
 }
 
@@ -92,6 +96,16 @@ def _told(imported: Imported, source: Source) -> list[str]:
     if not imported.notes:
         return []
     return ["Not carried over, or not as it was:", *(f"  {_line(note, source)}" for note in imported.notes), ""]
+
+
+def _refuse_losses(imported: Imported, source: Source) -> None:
+    lossy = [_line(note, source) for note in imported.notes if note.is_lossy]
+    if lossy:
+        told = "\n".join(lossy)
+        raise CommandError(
+            f"{told}\nThese prompts would answer differently here. Mend them in the file, or say --lossy to import them"
+            " without these messages. Nothing was changed."
+        )
 
 
 def _line(note: Note, source: Source) -> str:

@@ -102,8 +102,8 @@ def test_import_from__everything__is_what_it_was_there(monkeypatch: pytest.Monke
     assert credentials_of(rows["openai"]).extra_headers == {"x-team": "depot"}
     groups = model_groups(depot.pk)
     assert list(groups["small"].weights) == ["ollama/small", "bedrock/claude-house", "anthropic/claude-house"]
-    assert groups["group-claude-house"].weights["openai/gpt-4o"] == 0
-    assert next(iter(groups["group-gpt-4o"].weights)) == "openai/gpt-4o"
+    assert groups["claude-house"].weights["openai/gpt-4o"] == 0
+    assert next(iter(groups["gpt-4o"].weights)) == "openai/gpt-4o"
     settings = project_settings(depot.pk)
     assert (settings.retry_max_attempts, str(settings.monthly_budget_usd)) == (10, "1000")
     assert settings.budget_hard_stop
@@ -221,10 +221,11 @@ def test_read__same_name_at_a_provider_of_its_own__is_told() -> None:
     assert "served by all that have it" in told(imported(yaml.safe_dump({"model_list": entries})))["model_list"]
 
 
-def test_read__fallbacks_of_a_vendors_name__say_what_clients_have_to_send() -> None:
-    found = imported("litellm_settings: {fallbacks: [{gpt-4o: [claude-sonnet-5]}]}")
-    assert list(found.project["model_groups"]) == ["group-gpt-4o"]
-    assert "clients have to send group-gpt-4o" in told(found)["litellm_settings.fallbacks.0.gpt-4o"]
+def test_read__fallbacks_of_a_vendors_name__keep_it_and_another_name_is_told() -> None:
+    found = imported("litellm_settings: {fallbacks: [{gpt-4o: [claude-sonnet-5], big one: [gpt-4o]}]}")
+    assert list(found.project["model_groups"]) == ["gpt-4o", "group-big-one"]
+    assert list(told(found)) == ["litellm_settings.fallbacks.0.big one"]
+    assert "clients have to send group-big-one" in told(found)["litellm_settings.fallbacks.0.big one"]
 
 
 def test_read__aliases__are_names_of_the_same_deployments() -> None:
@@ -243,14 +244,40 @@ def test_read__cache__has_its_seconds() -> None:
 
 
 def test_read__budget__is_the_months_or_is_told() -> None:
-    assert imported("litellm_settings: {max_budget: 9, budget_duration: 30d}").project["settings"] == {
-        "monthly_budget_usd": 9,
-        "budget_hard_stop": True,
+    for duration in ("1mo", "30d", "31d"):
+        found = imported(f"litellm_settings: {{max_budget: 9, budget_duration: {duration}}}")
+        assert found.project["settings"] == {"monthly_budget_usd": 9, "budget_hard_stop": True}
+        assert ("litellm_settings.budget_duration" in told(found)) == duration.endswith("d")
+    for duration in ("1m", "30m", "1h", "30s", "7d", "2mo"):
+        found = imported(f"litellm_settings: {{max_budget: 9, budget_duration: {duration}}}")
+        assert "settings" not in found.project
+        assert "by the month" in told(found)["litellm_settings.max_budget"]
+
+
+@pytest.mark.django_db
+def test_import_from__plan_without_any_secret__names_each_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLACK_WEBHOOK_URL", raising=False)
+    file = tmp_path / "config.yaml"
+    vertex = {"model": "vertex_ai/gemini-2.5-pro", "vertex_project": "p", "vertex_location": "europe-west4"}
+    served = {
+        "claude": {"model": "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0", "aws_region_name": "eu-west-1"},
+        "gemini": vertex,
+        "gpt-4o": {"model": "openai/gpt-4o", "api_key": "os.environ/ABSENT"},
     }
-    assert (
-        "by the month"
-        in told(imported("litellm_settings: {max_budget: 9, budget_duration: 1h}"))["litellm_settings.max_budget"]
-    )
+    entries = [{"model_name": name, "litellm_params": params} for name, params in served.items()]
+    general = {"master_key": "os.environ/ABSENT_MASTER_KEY"}
+    file.write_text(yaml.safe_dump({"model_list": entries, "general_settings": general}))
+
+    shown = output("import_from", "litellm", str(file), "--project", "moved", "--plan")
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ABSENT", "ABSENT_MASTER_KEY"):
+        assert f"(the variable {name}, which is not there)" in shown
+    assert "GOOGLE_APPLICATION_CREDENTIALS, which is not there)" in shown
+    assert not Project.objects.filter(name="moved").exists()
+    with pytest.raises(CommandError, match="ABSENT is not there or empty"):
+        output("import_from", "litellm", str(file), "--project", "moved", "--yes")
 
 
 @tabled

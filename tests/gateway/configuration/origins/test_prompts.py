@@ -33,14 +33,34 @@ def helicone_of(body: dict[str, Any], **fields: Any) -> Imported:
 @pytest.mark.django_db
 @pytest.mark.parametrize("origin", ["langfuse", "helicone"])
 def test_import_from__prompts__again_changes_nothing(origin: str) -> None:
-    command = ("import_from", origin, str(FILES / f"{origin}.json"), "--project", "moved")
+    command = ("import_from", origin, str(FILES / f"{origin}.json"), "--project", "moved", "--lossy")
     assert output(*command, "--yes").endswith("Done.\n")
     assert "No changes: all is as the file says." in output(*command, "--check")
 
 
 @pytest.mark.django_db
+def test_import_from__prompt_that_loses_a_message__is_refused_unless_lossy(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.json"
+    system = {"role": "system", "content": "Be kind."}
+    place = {"type": "placeholder", "name": "history"}
+    version = {"name": "p", "version": 1, "type": "chat", "labels": []}
+    command = ("import_from", "langfuse", str(file), "--project", "moved")
+
+    file.write_text(json.dumps([{**version, "prompt": [system, place, {"role": "user", "content": "And now?"}]}]))
+    with pytest.raises(CommandError, match=r"0.prompt.1: is no message of text.*\n.*--lossy"):
+        output(*command, "--yes")
+    assert not PromptConfig.objects.exists()
+    assert "+ prompts.p" in output(*command, "--plan")
+    assert output(*command, "--yes", "--lossy").endswith("Done.\n")
+
+    # The client's messages follow the prompt's anyway.
+    file.write_text(json.dumps([{**version, "name": "q", "prompt": [system, place]}]))
+    assert "0.prompt.1: is left out: the client's messages follow" in output(*command, "--yes")
+
+
+@pytest.mark.django_db
 def test_import_from__langfuse__versions_labels_and_what_is_included() -> None:
-    printed = output("import_from", "langfuse", str(FILES / "langfuse.json"), "--project", "moved", "--yes")
+    printed = output("import_from", "langfuse", str(FILES / "langfuse.json"), "--project", "moved", "--yes", "--lossy")
 
     critic = PromptConfig.objects.get(name="critic")
     first, second = critic.versions.order_by("number")
@@ -67,7 +87,7 @@ def test_import_from__langfuse__versions_labels_and_what_is_included() -> None:
 
 @pytest.mark.django_db
 def test_import_from__helicone__versions_variables_and_environments() -> None:
-    printed = output("import_from", "helicone", str(FILES / "helicone.json"), "--project", "moved", "--yes")
+    printed = output("import_from", "helicone", str(FILES / "helicone.json"), "--project", "moved", "--yes", "--lossy")
 
     support = PromptConfig.objects.get(name="support")
     first, second = support.versions.order_by("number")
