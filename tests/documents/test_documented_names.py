@@ -61,6 +61,19 @@ def test_error_codes__those_that_the_sources_raise__have_a_row_in_their_page() -
     assert missing == {}, "these codes have no row in docs/errors.md"
 
 
+def test_environment_variables__those_that_settings_read__have_a_row_in_their_page() -> None:
+    read = re.compile(r'\benv\.\w+\(\s*"([A-Z][A-Z_]+)"')
+    names = {
+        name
+        for source in SOURCES
+        if source.suffix == ".py" and source.relative_to(ROOT).parts[0] in APPS
+        for name in read.findall(source.read_text(encoding="utf-8"))
+    }
+    rows = "\n".join(line for line in _text("docs/operations.md").splitlines() if line.startswith("| `"))
+    assert "WEB_WORKERS" in names
+    assert {name for name in names if f"`{name}`" not in rows} == set(), "these have no row in docs/operations.md"
+
+
 def test_error_classes__file_with_a_tree__has_each_in_it() -> None:
     missing = [
         f"{place}: {name}"
