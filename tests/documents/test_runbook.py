@@ -40,9 +40,8 @@ def test_sections__all__say_what_to_run_and_when_to_escalate() -> None:
 
 
 def test_rules__runbook_url__leads_to_the_section_of_the_rule() -> None:
-    links = dict(
-        re.findall(r"- alert: (\w+)$.*?runbook_url: docs/runbook\.md#(\S+)$", _RULES, re.MULTILINE | re.DOTALL)
-    )
+    pattern = r"- alert: (\w+)$.*?runbook_url: docs/runbook\.md#(\S+)$"
+    links = dict(re.findall(pattern, _RULES, re.MULTILINE | re.DOTALL))
 
     assert list(links) == _NAMES
     assert {name for name, link in links.items() if link.split("-and-")[0] != name.lower()} == set()
