@@ -143,7 +143,7 @@ exporters: $(CLIENTS)/python-exporters $(CLIENTS)/node-exporters
 # An OpenID provider, at which tests sign in.
 openid: $(CLIENTS)/openid
 
-# Debian's redis-server, redis-sentinel, redis-tools, pgbouncer and haproxy, unpacked without root.
+# Debian's redis-server, redis-sentinel, redis-tools, pgbouncer, haproxy and prometheus (for promtool), unpacked without root.
 servers: python
 	@$(CACHE) folder $(SERVERS) tests/fleet/unpack.py -- $(PYTHON) tests/fleet/unpack.py {}
 

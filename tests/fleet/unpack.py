@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = ("redis-server", "redis-sentinel", "redis-tools", "pgbouncer", "haproxy")
+PACKAGES = ("redis-server", "redis-sentinel", "redis-tools", "pgbouncer", "haproxy", "prometheus")
 _TOOLS = ("apt-get", "apt-cache", "dpkg")
 # apt downloads as the user that runs it, and locks nothing of the machine.
 _APT = ("-q", "-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1")
