@@ -1,4 +1,4 @@
-"""The unit tests that promtool runs over the shipped rules: for each, figures at which it fires, and some at which not."""
+"""The unit tests that promtool runs over the shipped rules: figures at which each fires, and some at which not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _QUIET = {f'{_P}web_workers{{instance="a"}}': "2x60"}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`fires` and `rests` are series in promtool's notation, a value a minute; `minute` is when the rule is looked at."""
+    """`fires` and `rests` are series in promtool's notation, a value a minute; the rule is looked at in `minute`."""
 
     fires: Mapping[str, str]
     rests: Mapping[str, str]
