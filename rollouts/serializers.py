@@ -8,6 +8,8 @@ from uuid import UUID
 
 from rest_framework import serializers
 
+from analytics.models import SCORE_NAME_CHARACTERS
+from analytics.serializers.scores import MAX_NUMBER
 from core.wire.fields import MoneyField, NumberField
 from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
 from core.wire.shown import shown_as
@@ -15,7 +17,7 @@ from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, to_json
 from rollouts.evaluation.policy import ALPHA
-from rollouts.evaluation.quality.rules import DEFAULT_MARGIN
+from rollouts.evaluation.quality.rules import DEFAULT_MARGIN, GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.gate.state import Standing
 from rollouts.models import (
@@ -27,13 +29,13 @@ from rollouts.models import (
     RolloutStage,
     RolloutTransition,
 )
-from rollouts.quality.entries import QualityEntry
+from rollouts.quality.entries import QualityEntry, entries_of, is_test
 from rollouts.quality.shown import quality_shown
 from rollouts.quality.start import MAX_EVALUATORS
 from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
-from rollouts.states import StageError, stages_from
+from rollouts.states import TEST_STAGES, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
 MAX_SHADOW_USD = 1_000_000
@@ -89,6 +91,7 @@ class RolloutSerializer(RowSerializer[Rollout]):
     config_name = serializers.CharField(source="config.name", read_only=True)
     baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
     target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
+    kind = serializers.SerializerMethodField()
     policy = serializers.SerializerMethodField()
     quality = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
@@ -103,6 +106,9 @@ class RolloutSerializer(RowSerializer[Rollout]):
         model = Rollout
         fields = [*shapes.RolloutEntry.__annotations__]
         list_serializer_class = RolloutListSerializer
+
+    def get_kind(self, rollout: Rollout) -> str:
+        return "ab_test" if is_test(entries_of(rollout)) else "rollout"
 
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:
         shown: dict[str, Any] = to_json(policy_of(rollout))
@@ -156,9 +162,10 @@ class PolicySerializer(StrictSerializer):
 
 
 class QualityEntrySerializer(StrictSerializer):
-    """An evaluator whose scores are judged. It needs an active online evaluation with a matched sample."""
+    """An evaluator whose scores are judged, which needs an active online evaluation with a matched sample; or with
+    `score_name` an outcome, the scores of that name that applications send."""
 
-    evaluator_id = serializers.UUIDField()
+    evaluator_id = serializers.UUIDField(required=False, allow_null=True, default=None)
     version = serializers.IntegerField(
         min_value=1, required=False, allow_null=True, default=None, help_text="The newest one at the start without it."
     )
@@ -172,9 +179,9 @@ class QualityEntrySerializer(StrictSerializer):
     )
     margin = NumberField(
         required=False,
-        default=DEFAULT_MARGIN,
         validators=[_between],
-        help_text="The largest loss of the mean score that does no harm, above 0 and below 1.",
+        help_text=f"The largest loss of the mean score that does no harm, above 0 and below 1: {DEFAULT_MARGIN} without"
+        f" it. Of a goal the smallest gain that counts: {GOAL_MARGIN} without it.",
     )
     label_share = NumberField(
         min_value=0,
@@ -184,6 +191,23 @@ class QualityEntrySerializer(StrictSerializer):
         default=None,
         help_text="That of the online evaluation, or 0 to judge scores without waiting for people's labels.",
     )
+    score_name = serializers.CharField(
+        max_length=SCORE_NAME_CHARACTERS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="An outcome in place of an evaluator. Numbers and booleans count, the first of each unit.",
+    )
+    worst = NumberField(
+        min_value=0, max_value=MAX_NUMBER, default=0.0, help_text="The value of an outcome that counts as 0."
+    )
+    best = NumberField(
+        min_value=0,
+        max_value=MAX_NUMBER,
+        default=1.0,
+        help_text="The value that counts as 1; below `worst` where less is better.",
+    )
+    goal = serializers.BooleanField(default=False, help_text="Makes the rollout an A/B test of this outcome.")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # The name is an attribute of every field.
@@ -191,6 +215,12 @@ class QualityEntrySerializer(StrictSerializer):
             default=False, help_text="From 50 % on the rollout goes on only when the evaluator passes."
         )
         return {**super().get_fields(), "required": required}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if (attrs["evaluator_id"] is None) == (attrs["score_name"] is None):
+            problem = "Name an evaluator by its id, or an outcome by its `score_name`: one of the two."
+            raise serializers.ValidationError({"evaluator_id": problem}, code="required")
+        return attrs
 
 
 class ShadowSerializer(StrictSerializer):
@@ -219,7 +249,7 @@ class PlanSerializer(BodySerializer):
     allocation_type = serializers.ChoiceField(
         choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
     )
-    stages = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
+    stages: Any = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
 
     def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
         try:
@@ -244,7 +274,7 @@ class NewRolloutSerializer(PlanSerializer):
 
     def new_rollout(self) -> NewRollout:
         data = dict(self.validated_data)
-        typed = {
+        typed: dict[str, Any] = {
             "mode": Mode(data["mode"]),
             "allocation_type": AllocationType(data["allocation_type"]),
             "policy": dict(data.get("policy") or {}),
@@ -252,12 +282,15 @@ class NewRolloutSerializer(PlanSerializer):
             "quality": [_entry(one) for one in data.get("quality") or ()],
             "shadow": NewShadow(**data["shadow"]) if data["shadow"] else None,
         }
+        if is_test(typed["quality"]) and self.initial_data.get("stages") is None:
+            typed["stages"] = TEST_STAGES
         return NewRollout(**data | typed)
 
 
 def _entry(data: Mapping[str, Any]) -> QualityEntry:
     action = data["action"]
-    return QualityEntry(**{**data, "action": None if action is None else Action(action)})
+    margin = GOAL_MARGIN if data["goal"] else DEFAULT_MARGIN
+    return QualityEntry(**{"margin": margin, **data, "action": None if action is None else Action(action)})
 
 
 def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:

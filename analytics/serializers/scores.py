@@ -84,7 +84,7 @@ class NewFeedbackTokenSerializer(BodySerializer):
 
 MAX_BATCH = 1000
 
-_MAX_NUMBER = 100
+MAX_NUMBER = 100
 # The value of a category may count anything; the bound keeps sums over many of them finite.
 _MAX_CATEGORY = 10**15
 
@@ -175,5 +175,5 @@ def _value_problem(score_type: str, value: float) -> str:
     if isinstance(value, bool):
         return "Must be a number; true and false are for boolean scores."
     if score_type == ScoreType.NUMBER:
-        return "" if 0 <= value <= _MAX_NUMBER else f"Must be from 0 to {_MAX_NUMBER} for a number score."
+        return "" if 0 <= value <= MAX_NUMBER else f"Must be from 0 to {MAX_NUMBER} for a number score."
     return "" if abs(value) <= _MAX_CATEGORY else "Is too large for a category score."
