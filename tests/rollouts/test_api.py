@@ -35,6 +35,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
     assert (transition["action"], transition["from_status"], transition["to_status"]) == ("create", "", "pending")
     assert body == {
         "id": body["id"],
+        "kind": "rollout",
         "project_id": str(api.project.pk),
         "config_id": str(api.config.pk),
         "config_name": api.config.name,

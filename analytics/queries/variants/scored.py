@@ -20,36 +20,43 @@ _LATEST_OF_UNIT = 50
 
 @dataclass(frozen=True)
 class OutcomeRequest:
-    """`is_compared`: the rollout compares it, in one of its arms. The other fields from `stage` on are then of that
-    rollout."""
+    """`unit` is the user or session that is allocated, empty where requests are. `is_compared`: the rollout compares
+    it, in one of its arms. The other fields from `stage` on are then of that rollout."""
 
     request_id: UUID
     ts: datetime
-    session_id: str
-    user_id: str
+    unit: str
     is_compared: bool
     stage: int
     variant: str
-    bucket: int
+    alloc_unit: int
+
+    @property
+    def bucket(self) -> int:
+        return self.alloc_unit % BUCKETS
 
 
 _COLUMNS = f"""
-    r.request_id AS request_id, r.ts AS ts, r.session_id AS session_id, r.user_id AS user_id,
+    r.request_id AS request_id, r.ts AS ts,
     ({OF_ROLLOUT} AND {IN_ARM} AND {REQUEST}) AS is_compared,
-    r.rollout_stage AS stage, toString(r.variant) AS variant, toUInt32(r.alloc_unit % {BUCKETS}) AS bucket
+    r.rollout_stage AS stage, toString(r.variant) AS variant, r.alloc_unit AS alloc_unit
 """
-_BY_ID = f"""
-SELECT {_COLUMNS} FROM requests AS r
+_COLUMN = {"": "''", "session_id": "r.session_id", "user_id": "r.user_id"}
+_BY_ID: Mapping[str, str] = {
+    column: f"""
+SELECT {_COLUMNS}, {unit} AS unit FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.request_id IN {{ids:Array(UUID)}} AND {IN_TIME}
 LIMIT 1 BY r.request_id
 """
+    for column, unit in _COLUMN.items()
+}
 _BY_UNIT: Mapping[str, str] = {
     column: f"""
-SELECT {_COLUMNS} FROM requests AS r
-WHERE {OF_ROLLOUT} AND {IN_TIME} AND {IN_ARM} AND {REQUEST} AND r.{column} IN {{units:Array(String)}}
-ORDER BY r.ts DESC LIMIT {_LATEST_OF_UNIT} BY r.{column}
+SELECT {_COLUMNS}, {unit} AS unit FROM requests AS r
+WHERE {OF_ROLLOUT} AND {IN_TIME} AND {IN_ARM} AND {REQUEST} AND {unit} IN {{units:Array(String)}}
+ORDER BY r.ts DESC LIMIT {_LATEST_OF_UNIT} BY unit
 """
-    for column in ("session_id", "user_id")
+    for column, unit in _COLUMN.items()
 }
 _UNITS = f"""
 SELECT toString(r.variant) AS variant, uniqExact(r.alloc_unit) AS units FROM requests AS r
@@ -63,8 +70,11 @@ class _Units:
     units: int
 
 
-def scored_requests(project_id: UUID, rollout_id: UUID, request_ids: Collection[UUID]) -> Mapping[UUID, OutcomeRequest]:
-    """Leaves out requests that are not stored. `request_ids` are the gateway's. Raises the errors of the store."""
+def scored_requests(
+    project_id: UUID, rollout_id: UUID, column: str, request_ids: Collection[UUID]
+) -> Mapping[UUID, OutcomeRequest]:
+    """Leaves out requests that are not stored. `request_ids` are the gateway's; `column` is that of their units, empty
+    for requests. Raises the errors of the store."""
     ids, found = sorted(request_ids), dict[UUID, OutcomeRequest]()
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -76,7 +86,7 @@ def scored_requests(project_id: UUID, rollout_id: UUID, request_ids: Collection[
             "start": min(times) - _SLACK,
             "end": max(times) + _SLACK,
         }
-        rows = client.query(_BY_ID, params, row=OutcomeRequest, name="variants.scored", fresh=FRESH)
+        rows = client.query(_BY_ID[column], params, row=OutcomeRequest, name="variants.scored", fresh=FRESH)
         found.update({row.request_id: row for row in rows})
     return found
 
@@ -93,7 +103,7 @@ def requests_of_units(
         for row in client.query(
             _BY_UNIT[column], params, row=OutcomeRequest, name="variants.scored_units", fresh=FRESH
         ):
-            found.setdefault(getattr(row, column), []).append(row)
+            found.setdefault(row.unit, []).append(row)
     return found
 
 

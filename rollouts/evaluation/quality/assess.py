@@ -49,9 +49,15 @@ class GoalStatus:
     `PASS_AT` on."""
 
     title: str
-    verdict: Goal
     evidence: float
     safety: float
+
+    @property
+    def verdict(self) -> Goal:
+        # A gain that is certain counts, although it may be smaller than the margin.
+        if self.evidence >= PASS_AT:
+            return Goal.BETTER
+        return Goal.NOT_BETTER if self.safety >= PASS_AT else Goal.UNDECIDED
 
 
 NOT_BY_WAITING = frozenset(NotPassing) - {NotPassing.NOT_CERTAIN}
@@ -116,10 +122,7 @@ def assess_quality(state: QualityState) -> QualityAssessment:
 
 
 def _goal(one: EvaluatorState, rule: Evaluator) -> GoalStatus:
-    better, not_better = log_mean(one.better), log_mean(one.not_better)
-    # A gain that is certain counts, although it may be smaller than the margin.
-    reached = Goal.NOT_BETTER if not_better >= PASS_AT else Goal.UNDECIDED
-    return GoalStatus(rule.title, Goal.BETTER if better >= PASS_AT else reached, better, not_better)
+    return GoalStatus(rule.title, log_mean(one.better), log_mean(one.not_better))
 
 
 def figures_of(state: QualityState, title: str) -> Figures:

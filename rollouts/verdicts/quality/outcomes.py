@@ -18,14 +18,12 @@ from analytics.online_evaluations.ended import EndedTask
 from analytics.online_evaluations.sampling import minute_of, position_of
 from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.scored import OutcomeRequest, requests_of_units, scored_requests
+from analytics.scores.named_request import OUTCOME_COMES_WITHIN
 from core.chunks import chunks
 from rollouts.allocation import AllocationType
 from rollouts.models import Rollout, RolloutStage
 from rollouts.quality.entries import RolloutEvaluator
 from rollouts.verdicts.quality.users import Users, UsersByTitle
-
-LONGEST_DELAY = timedelta(days=14)
-"""An outcome that comes later after its request does not count."""
 
 UNIT_COLUMNS: Mapping[str, str] = {
     AllocationType.USER_STICKY.value: "user_id",
@@ -58,7 +56,7 @@ def votes_between(
     by_name = {one.score_name or "": one for one in outcomes}
     scores, until = _scores(rollout.project_id, list(by_name), after, minute_of(now - _GRACE))
     named = {one for row in scores if (one := gateway_id(row.request_id)) is not None}
-    known = scored_requests(rollout.project_id, rollout.pk, named)
+    known = scored_requests(rollout.project_id, rollout.pk, UNIT_COLUMNS.get(rollout.allocation_type, ""), named)
     until = min([until, *(minute_of(one.created_at) for one in scores if _is_awaited(one, known, now))])
     if until <= after:
         return Votes((), after, users)
@@ -108,12 +106,12 @@ def _served(
     ids = [(one, gateway_id(one.request_id)) for one in scores]
     named = [(one, known[request_id]) for one, request_id in ids if request_id is not None and request_id in known]
     column, since = UNIT_COLUMNS.get(rollout.allocation_type), rollout.requests_between(until)[0]
-    others = {getattr(own, column) for _, own in named if not own.is_compared} if column else set()
-    of_units = requests_of_units(rollout.project_id, rollout.pk, column, others - {""}, since, until) if column else {}
+    others = {own.unit for _, own in named if not own.is_compared} - {""}
+    of_units = requests_of_units(rollout.project_id, rollout.pk, column, others, since, until) if column else {}
     for score, own in named:
-        before = [own] if own.is_compared else of_units.get(getattr(own, column) if column else "", [])
+        before = [own] if own.is_compared else of_units.get(own.unit, [])
         request = next((one for one in before if one.ts <= score.created_at or one is own), None)
-        if request is not None and score.created_at - request.ts <= LONGEST_DELAY:
+        if request is not None and score.created_at - request.ts <= OUTCOME_COMES_WITHIN:
             yield score, request
 
 
