@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -9,18 +9,19 @@ from django import forms
 from django.db.models import QuerySet
 from django.forms import BaseFormSet, formset_factory
 
-from analytics.models import Dataset, Evaluator
+from analytics.models import SCORE_NAME_CHARACTERS, Dataset, Evaluator
 from analytics.models.evaluators import EvaluatorState
 from analytics.online_evaluations.matched import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
+from rollouts.evaluation.quality.rules import GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.quality.entries import QualityEntry
 from rollouts.serializers import MAX_SHADOW_USD
 from rollouts.services import NewRollout
-from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
+from rollouts.states import DEFAULT_STAGES, MAX_STAGES, TEST_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ _EVALUATORS = {
 _PERCENT = 100
 
 
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
 def possible_targets(config: PromptConfig) -> QuerySet[PromptVersion]:
     versions = PromptVersion.objects.filter(config=config)
     return versions.exclude(pk=config.active_version_id or config.pk).order_by("-number")
@@ -113,6 +118,29 @@ class RolloutForm(forms.Form):
         decimal_places=6,
         label="Budget of the shadow ($)",
         help_text="What its answers and comparisons may cost together.",
+    )
+
+    outcomes = forms.CharField(
+        required=False,
+        label="Outcomes that must not fall",
+        help_text="Names of boolean scores that your application sends, with commas between them, as resolved.",
+    )
+    reversed_outcomes = forms.CharField(
+        required=False, label="Outcomes that must not rise", help_text="Those of which less is better, as escalated."
+    )
+    goal = forms.CharField(
+        required=False,
+        max_length=SCORE_NAME_CHARACTERS,
+        label="Goal of an A/B test",
+        help_text="One outcome: the test ends when the target is shown to be better, or not better by the gain below."
+        " Its one stage is 50 % for at least a day unless you say otherwise.",
+    )
+    gain = forms.FloatField(
+        required=False,
+        min_value=0.1,
+        max_value=99,
+        initial=f"{GOAL_MARGIN * _PERCENT:g}",
+        label="Smallest gain that counts (points)",
     )
 
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
@@ -155,6 +183,9 @@ class RolloutForm(forms.Form):
             self.add_error("gate_dataset", "Takes an experiment as the gate.")
         if set(self.cleaned_data.get("required_evaluators", ())) - set(self.cleaned_data.get("evaluators", ())):
             self.add_error("required_evaluators", "Choose these evaluators above, too.")
+        for name in ("outcomes", "reversed_outcomes"):
+            if any(len(one) > SCORE_NAME_CHARACTERS for one in _names(self.cleaned_data.get(name, ""))):
+                self.add_error(name, f"A name has at most {SCORE_NAME_CHARACTERS} characters.")
         for name in _SHADOW if gate == Gate.SHADOW else ():
             if self.cleaned_data.get(name) is None and name not in self.errors:
                 self.add_error(name, "A shadow takes one.")
@@ -179,15 +210,24 @@ class RolloutForm(forms.Form):
             name=data["name"],
             mode=Mode(data["mode"]),
             allocation_type=AllocationType(data["allocation_type"]),
-            stages=stages,
+            stages=TEST_STAGES if data["goal"] and tuple(stages) == DEFAULT_STAGES else stages,
             policy=policy,
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset"].pk if data["gate_dataset"] else None,
             quality=[
-                QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]
+                *[QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]],
+                *self._outcomes(),
             ],
             shadow=self._shadow() if data["gate"] == Gate.SHADOW else None,
         )
+
+    def _outcomes(self) -> Iterator[QualityEntry]:
+        data = self.cleaned_data
+        yield from (QualityEntry(score_name=name) for name in _names(data["outcomes"]))
+        yield from (QualityEntry(score_name=name, worst=1.0, best=0.0) for name in _names(data["reversed_outcomes"]))
+        if data["goal"]:
+            margin = GOAL_MARGIN if data["gain"] is None else data["gain"] / _PERCENT
+            yield QualityEntry(score_name=data["goal"], goal=True, margin=margin)
 
     def _shadow(self) -> NewShadow:
         data = self.cleaned_data

@@ -22,7 +22,7 @@ from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
 from rollouts.quality.entries import entries_of
 from rollouts.services import roll_back_rollout
-from rollouts.states import DEFAULT_STAGES
+from rollouts.states import DEFAULT_STAGES, TEST_STAGES
 from tests.factories.core import client_of, make_staff
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
@@ -330,3 +330,22 @@ def test_form__judge_that_nobody_checked__warned_of_before_and_after_the_start(
 def test_form__evaluator_without_a_matched_sample__is_refused(editor: Client, config: PromptConfig) -> None:
     text = text_of(sent(editor, config, evaluators=[str(make_evaluator(config.project).pk)]))
     assert "Select a valid choice." in text
+
+
+def test_form__outcomes_and_a_goal__an_ab_test_of_one_day(editor: Client, config: PromptConfig) -> None:
+    given = {"outcomes": "resolved, converted", "reversed_outcomes": "escalated", "goal": "bought", "gain": "2"}
+    assert sent(editor, config, DEFAULT_STAGES, **given).status_code == 302
+    rollout = Rollout.objects.get()
+    found = [(one.score_name, one.worst, one.best, one.goal, one.margin) for one in entries_of(rollout)]
+    assert found == [
+        ("resolved", 0.0, 1.0, False, 0.1),
+        ("converted", 0.0, 1.0, False, 0.1),
+        ("escalated", 1.0, 0.0, False, 0.1),
+        ("bought", 0.0, 1.0, True, 0.02),
+    ]
+    assert [stage.plan for stage in rollout.stages.all()] == list(TEST_STAGES)
+
+
+def test_form__test_up_to_100_percent__is_refused(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, goal="bought"))
+    assert "An A/B test has one stage, below 100 %" in text
