@@ -15,8 +15,8 @@ from core.wire.serializers import BodySerializer, RowSerializer, StrictSerialize
 from core.wire.shown import shown_as
 from rollouts import shapes
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, to_json
-from rollouts.evaluation.policy import ALPHA
+from rollouts.evaluation import Action, Metric, to_json
+from rollouts.evaluation.policy import ALPHA, RATES, usual_threshold
 from rollouts.evaluation.quality.rules import DEFAULT_MARGIN, GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.gate.state import Standing
@@ -36,7 +36,7 @@ from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
 from rollouts.states import TEST_STAGES, StageError, stages_from
-from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
+from rollouts.verdicts.policies import COST_ALLOWANCE, FACTORS, MAX_COST_ALLOWANCE, RATE_POINTS, policy_of
 
 MAX_SHADOW_USD = 1_000_000
 _MAX_VERSION = 2**31 - 1
@@ -149,15 +149,69 @@ class RolloutDetailSerializer(RolloutSerializer):
         fields = [*RolloutSerializer.Meta.fields, "transitions"]
 
 
+class RateThresholdSerializer(StrictSerializer):
+    """Points of the baseline's rate, as shares: 0.001 is a tenth of a point."""
+
+    fail_from = NumberField(
+        min_value=RATE_POINTS[0],
+        max_value=RATE_POINTS[1],
+        required=False,
+        help_text="So much more may fail: 0.005 without it, of exact signals 0.01, and 1.25 times as much.",
+    )
+    margin = NumberField(
+        min_value=RATE_POINTS[0],
+        max_value=RATE_POINTS[1],
+        required=False,
+        help_text="Less than so much more passes: 0.01 or twice as much without it.",
+    )
+
+
+class FactorThresholdSerializer(StrictSerializer):
+    """Factors of the baseline's figure, of cost of what is allowed."""
+
+    fail_from = NumberField(
+        min_value=FACTORS[0],
+        max_value=FACTORS[1],
+        required=False,
+        help_text="So many times as much may fail: 1.2 without it, of average latency and cost 1.1.",
+    )
+    margin = NumberField(
+        min_value=FACTORS[0],
+        max_value=FACTORS[1],
+        required=False,
+        help_text="Less than so many times as much passes: 1.25 without it. An average latency does not have to pass.",
+    )
+
+
+class ThresholdsSerializer(StrictSerializer):
+    """By metric the difference from which on it may fail, and the one below which it passes."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        kinds = {metric: RateThresholdSerializer if metric in RATES else FactorThresholdSerializer for metric in ALPHA}
+        return {metric.value: kind(required=False) for metric, kind in kinds.items()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name, given in attrs.items():
+            usual = usual_threshold(Metric(name))
+            if usual.margin is None and "margin" in given:
+                raise serializers.ValidationError({name: {"margin": ["Does not have to pass."]}})
+            fail_from, margin = (given.get(field, getattr(usual, field)) for field in ("fail_from", "margin"))
+            if margin is not None and margin < fail_from:
+                problem = f"Must be at least its fail_from, {fail_from:g}: between the two nothing is ever decided."
+                raise serializers.ValidationError({name: {"margin": [problem]}})
+        return attrs
+
+
 class PolicySerializer(StrictSerializer):
-    """The action of an automatic rollout for each failing metric, and how much more expensive the target may be
-    (0.25 is a quarter)."""
+    """The action of an automatic rollout for each failing metric, how much more expensive the target may be (0.25 is a
+    quarter), and thresholds of the rollout's own."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         actions = [action.value for action in Action]
         return {
             **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in ALPHA},
             COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MAX_COST_ALLOWANCE, required=False),
+            "thresholds": ThresholdsSerializer(required=False),
         }
 
 
@@ -250,6 +304,7 @@ class PlanSerializer(BodySerializer):
         choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
     )
     stages: Any = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
+    policy = PolicySerializer(required=False)
 
     def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
         try:
@@ -266,7 +321,6 @@ class NewRolloutSerializer(PlanSerializer):
     target_version_id = serializers.UUIDField()
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
     mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
-    policy = PolicySerializer(required=False)
     gate = serializers.ChoiceField(choices=Gate.choices, default=Gate.NONE.value)
     gate_dataset_id = serializers.UUIDField(required=False, allow_null=True, default=None)
     quality: Any = serializers.ListSerializer(child=QualityEntrySerializer(), required=False, max_length=MAX_EVALUATORS)

@@ -30,6 +30,7 @@ from rollouts.serializers import (
     RolloutDetailSerializer,
     RolloutSerializer,
 )
+from rollouts.verdicts.policies import policy_from
 
 
 def _move(
@@ -90,7 +91,8 @@ class RolloutViewSet(ProjectViewSet):
         24 hours. 503 while the request log does not answer."""
         data = self.valid_body(PlanSerializer).validated_data
         allocation = AllocationType(data["allocation_type"])
-        return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation)))
+        policy = policy_from(data.get("policy") or {})
+        return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation, policy)))
 
     @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])
     @action(detail=True)

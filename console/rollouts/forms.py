@@ -15,11 +15,12 @@ from analytics.online_evaluations.matched import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
+from rollouts.evaluation.policy import RATES, usual_threshold
 from rollouts.evaluation.quality.rules import GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.quality.entries import QualityEntry
-from rollouts.serializers import MAX_SHADOW_USD
+from rollouts.serializers import MAX_SHADOW_USD, PolicySerializer
 from rollouts.services import NewRollout
 from rollouts.states import DEFAULT_STAGES, MAX_STAGES, TEST_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
@@ -72,11 +73,20 @@ _METRICS = {
     Metric.LATENCY_AVERAGE: ("Answers get slower on average", "1.1 times the baseline's average."),
     Metric.COST: ("A request gets dearer", "1.1 times what is allowed below."),
 }
+_THRESHOLDS = {"fail_from": "may fail from", "margin": "passes below"}
 _EVALUATORS = {
     "evaluators": "Evaluators whose scores are judged",
     "required_evaluators": "Of them those that must pass from 50 % on",
 }
 _PERCENT = 100
+
+
+def _threshold_field(metric: Metric, label: str, usual: float) -> forms.FloatField:
+    is_rate = metric in RATES
+    shown = f"{usual * _PERCENT:g} points" if is_rate else f"{usual:g} times"
+    return forms.FloatField(
+        required=False, label=f"{label} ({'points' if is_rate else 'times'})", help_text=f"{shown} without it."
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -169,6 +179,9 @@ class RolloutForm(forms.Form):
                 label=label,
                 help_text=f"{size} By default: {usual.replace('_', ' ')}.",
             )
+            for name, what in _THRESHOLDS.items():
+                if (own := getattr(usual_threshold(metric), name)) is not None:
+                    self.fields[f"{name}_{metric.value}"] = _threshold_field(metric, f"{label}: {what}", own)
         self.fields[COST_ALLOWANCE] = forms.FloatField(
             min_value=0,
             max_value=MAX_COST_ALLOWANCE * _PERCENT,
@@ -190,11 +203,40 @@ class RolloutForm(forms.Form):
             if self.cleaned_data.get(name) is None and name not in self.errors:
                 self.add_error(name, "A shadow takes one.")
 
+        self._check_thresholds()
+
+    def _check_thresholds(self) -> None:
+        problems = PolicySerializer(data={"thresholds": self._thresholds()})
+        if problems.is_valid():
+            return
+        for metric, found in cast("dict[str, Any]", problems.errors.get("thresholds", {})).items():
+            for name, texts in found.items():
+                self.add_error(f"{name}_{metric}", [str(text) for text in texts])
+
+    def _thresholds(self) -> dict[str, dict[str, float]]:
+        given: dict[str, dict[str, float]] = {}
+        for metric in _METRICS:
+            for name in _THRESHOLDS:
+                if (value := self.cleaned_data.get(f"{name}_{metric.value}")) is not None:
+                    scale = _PERCENT if metric in RATES else 1
+                    given.setdefault(metric.value, {})[name] = value / scale
+        return given
+
+    @property
+    def has_thresholds(self) -> bool:
+        return self.is_bound and any(field.data or field.errors for field in self.threshold_fields)
+
+    @property
+    def threshold_fields(self) -> list[forms.BoundField]:
+        names = [f"{name}_{metric.value}" for metric in _METRICS for name in _THRESHOLDS]
+        return [self[name] for name in names if name in self.fields]
+
     @property
     def metric_fields(self) -> list[forms.BoundField]:
         return [self[metric.value] for metric in _METRICS]
 
-    def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
+    def policy(self) -> dict[str, Any]:
+        """Returns what differs from the defaults, of a form without errors."""
         data, defaults = self.cleaned_data, Policy()
         policy: dict[str, Any] = {
             metric.value: data[metric.value]
@@ -204,6 +246,12 @@ class RolloutForm(forms.Form):
         allowance = data[COST_ALLOWANCE] / _PERCENT
         if allowance != defaults.cost_allowance:
             policy[COST_ALLOWANCE] = allowance
+        if thresholds := self._thresholds():
+            policy["thresholds"] = thresholds
+        return policy
+
+    def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
+        data = self.cleaned_data
         return NewRollout(
             config_id=self.config.pk,
             target_version_id=data["target"].pk,
@@ -211,7 +259,7 @@ class RolloutForm(forms.Form):
             mode=Mode(data["mode"]),
             allocation_type=AllocationType(data["allocation_type"]),
             stages=TEST_STAGES if data["goal"] and tuple(stages) == DEFAULT_STAGES else stages,
-            policy=policy,
+            policy=self.policy(),
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset"].pk if data["gate_dataset"] else None,
             quality=[

@@ -110,7 +110,7 @@ def names_of(row: Rollout) -> Mapping[str, str]:
 
 
 def _judged(row: Rollout, figures: Mapping[str, Any]) -> Mapping[str, Any]:
-    return judged_metrics(figures, policy_of(row).cost_allowance)
+    return judged_metrics(figures, policy_of(row))
 
 
 def _sums(row: Rollout, figures: Mapping[str, Any]) -> Sums | None:

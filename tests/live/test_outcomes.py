@@ -48,8 +48,8 @@ async def test_outcomes__one_that_falls_and_the_goal_of_a_test__rolled_back_and_
         mode="auto",
         stages=[{"weight": 50, "min_duration_minutes": 0, "min_requests": 20, "settle_minutes": 0}],
         quality=[{"score_name": "converted", "goal": True}],
-        # On a busy machine neither passes within a test.
-        policy={"latency_p95": "ignore", "latency_average": "ignore"},
+        # These vary too much to pass within a test.
+        policy=dict.fromkeys(("latency_p95", "latency_average", "cost_per_request"), "ignore"),
     )
     _send(
         team, _serve(team, falling, "falling", _ENOUGH_TO_FAIL), "resolved", "session_id", lambda arm: arm == "baseline"
@@ -57,10 +57,7 @@ async def test_outcomes__one_that_falls_and_the_goal_of_a_test__rolled_back_and_
     _send(team, _serve(team, tested, "tested", _ENOUGH_TO_WIN), "converted", "request_id", lambda arm: arm == "target")
 
     wait_until(lambda: falling.shown()["status"] == "rolled_back", seconds=_VERDICT_SECONDS, what="the rollback")
-    try:
-        wait_until(lambda: tested.shown()["status"] == "completed", seconds=_VERDICT_SECONDS, what="the test to end")
-    finally:
-        print("STANDS", tested.shown()["status"], tested.metrics()["explanation"], tested.metrics()["quality"]["goal"])
+    wait_until(lambda: tested.shown()["status"] == "completed", seconds=_VERDICT_SECONDS, what="the test to end")
 
     assert falling.transition("roll_back")["reason"].startswith("resolved: 0 % against 100 %. Certain enough to")
     [one] = falling.metrics()["quality"]["evaluators"]

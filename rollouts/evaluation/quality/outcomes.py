@@ -17,6 +17,8 @@ from rollouts.evaluation.quality.values import Value
 from rollouts.evaluation.statistics.evidence import added, odds_between
 
 _BOTH = {0.0, 1.0}
+_ODDS = tuple(math.log(odds) for odds in (1.1, 1.25, 1.6, 2.5, 5.0))
+"""Lower than those of errors, as many as the stakes: outcomes are seldom rare, and a gain of a tenth is worth it."""
 
 
 def rate_factors(target: Sequence[Value], baseline: Sequence[Value]) -> tuple[float, ...] | None:
@@ -27,7 +29,7 @@ def rate_factors(target: Sequence[Value], baseline: Sequence[Value]) -> tuple[fl
     own, theirs = (
         (len(values) - math.floor(math.fsum([one.low for one in values])), len(values)) for values in (target, baseline)
     )
-    return odds_between(own, theirs)
+    return odds_between(own, theirs, _ODDS)
 
 
 def with_goal(

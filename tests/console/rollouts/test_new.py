@@ -349,3 +349,19 @@ def test_form__outcomes_and_a_goal__an_ab_test_of_one_day(editor: Client, config
 def test_form__test_up_to_100_percent__is_refused(editor: Client, config: PromptConfig) -> None:
     text = text_of(sent(editor, config, goal="bought"))
     assert "An A/B test has one stage, below 100 %" in text
+
+
+def test_form__thresholds_of_its_own__kept_and_priced_in_the_forecast(editor: Client, config: PromptConfig) -> None:
+    given = {"fail_from_unanswered": "1", "margin_unanswered": "2", "fail_from_latency_p95": "1.1"}
+    forecast = text_of(sent(editor, config, action="forecast", **given))
+    assert "Unanswered, at 10 %: a target that is just as much worse as may fail is found after about" in forecast
+    assert not Rollout.objects.exists()
+    sent(editor, config, **given)
+    thresholds = {"unanswered": {"fail_from": 0.01, "margin": 0.02}, "latency_p95": {"fail_from": 1.1}}
+    assert Rollout.objects.get().policy["thresholds"] == thresholds
+
+
+def test_form__threshold_that_nothing_could_decide__error_at_the_field(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, fail_from_unanswered="3"))
+    assert "between the two nothing is ever decided" in text
+    assert not Rollout.objects.exists()
