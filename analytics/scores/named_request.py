@@ -1,4 +1,4 @@
-"""Checks that the request which feedback names is one of the session, and finds the latest one that a score is about.
+"""Checks that the request which feedback names is one of the session.
 
 Feedback often comes within seconds of the answer, before the request's record. So an unknown id of the last days is
 accepted, and checked again when the feedback is copied (`analytics.scores.sync.run`).
@@ -6,8 +6,6 @@ accepted, and checked again when the feedback is copied (`analytics.scores.sync.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,33 +13,10 @@ from django.utils import timezone
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.identifiers import arrival_of
-from analytics.queries import visible
-from analytics.queries.variants.outcomes import OF_CLIENTS
 from analytics.scores.selectors import is_deleted
 from analytics.scores.sync.requests import LONGEST_WAY, find_requests
 from core.errors import ValidationError
 
-UNITS = ("session_id", "user_id")
-"""What a score may name in place of a request, by the column of the request log."""
-OUTCOME_COMES_WITHIN = timedelta(days=14)
-"""An outcome that comes later after its request does not count."""
-
-
-@dataclass(frozen=True)
-class _Latest:
-    unit: str
-    request_id: UUID
-
-
-_LATEST: Mapping[str, str] = {
-    column: f"""
-SELECT r.{column} AS unit, argMax(r.request_id, r.ts) AS request_id FROM requests AS r
-WHERE r.project_id = {{project:UUID}} AND r.ts >= {{start:DateTime64(6, 'UTC')}}
-    AND r.{column} IN {{units:Array(String)}} AND {OF_CLIENTS}
-GROUP BY unit
-"""
-    for column in UNITS
-}
 _CLOCKS_DIFFER_BY = timedelta(minutes=1)
 
 
@@ -55,16 +30,6 @@ def require_request(project_id: UUID, session_id: str, request_id: UUID) -> None
         raise _no_request()
     if is_deleted(project_id, session_id, request_id, made_at) or not _may_be_of(session_id, project_id, request_id):
         raise _no_request()
-
-
-def latest_requests(project_id: UUID, column: str, units: Collection[str]) -> Mapping[str, str]:
-    """Returns the ids of the latest stored requests of these sessions or users, by `column` (see UNITS). Raises the
-    errors of the store."""
-    if not units:
-        return {}
-    params = {"project": project_id, "units": sorted(units), "start": timezone.now() - OUTCOME_COMES_WITHIN}
-    found = visible.query(_LATEST[column], params, row=_Latest, name="scores.latest_requests")
-    return {row.unit: str(row.request_id) for row in found}
 
 
 def _may_be_of(session_id: str, project_id: UUID, request_id: UUID) -> bool:

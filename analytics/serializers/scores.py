@@ -26,8 +26,8 @@ from analytics.models import (
     Score,
     ScoreType,
 )
+from analytics.queries.latest_requests import UNITS, latest_requests
 from analytics.scores.feedback_tokens import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS
-from analytics.scores.named_request import UNITS, latest_requests
 from analytics.scores.services import NewScore
 from core.errors import PermissionDeniedError, ValidationError
 from core.wire.serializers import BodySerializer, StrictSerializer

@@ -94,7 +94,7 @@ def plan_of(
     per_minute, unanswered = _rates(traffic, now)
     planned = tuple(_planned(stages, per_minute, unanswered or 0.0))
     usual = _traffic(traffic, per_minute, unanswered or 0.0)
-    found = by_allocation(usual and power(stages, usual), allocation_type)
+    found = by_allocation(power(stages, usual) if usual else None, allocation_type)
     evidence_decides = any(CONTROLLED_WEIGHT <= stage.weight < 100 for stage in stages)
     costs = tuple(sentences(policy, usual, _deciding(stages))) if usual else ()
     return Plan(traffic.requests, per_minute, unanswered, planned, evidence_decides, found, costs)

@@ -16,9 +16,9 @@ from analytics.identifiers import gateway_id
 from analytics.models import Score, ScoreType
 from analytics.online_evaluations.ended import EndedTask
 from analytics.online_evaluations.sampling import minute_of, position_of
+from analytics.queries.latest_requests import OUTCOME_COMES_WITHIN
 from analytics.queries.variants import BASELINE, TARGET
 from analytics.queries.variants.scored import OutcomeRequest, requests_of_units, scored_requests
-from analytics.scores.named_request import OUTCOME_COMES_WITHIN
 from core.chunks import chunks
 from rollouts.allocation import AllocationType
 from rollouts.models import Rollout, RolloutStage

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from analytics.models import Score
+from analytics.request_log.record import SpoolEntry
 from rollouts.allocation import AllocationType
 from rollouts.models import Mode, Rollout, RolloutEvaluation
 from rollouts.quality.entries import QualityEntry
 from rollouts.states import Stage
 from rollouts.verdicts.evaluate import evaluate_rollout
-from tests.factories.analytics import SpoolEntry, store_as_of_then
+from tests.factories.analytics import store_as_of_then
 from tests.rollouts.conftest import Api
 from tests.rollouts.replay import replayed_figures
 from tests.rollouts.request_log import this_minute

@@ -87,14 +87,14 @@ def test_goal__harmless_and_looked_at_after_every_minute__better_in_few_tests() 
     for number in range(40):
         rng, state = random.Random(f"harmless {number}"), initial_quality([GOAL], weights=(50,), sticky=False)
         for minute in range(1, 101):
-            arms = [
-                ArmTasks(tuple(Task(rng.getrandbits(48), float(rng.random() < 0.5)) for _ in range(10)))
-                for _ in range(2)
-            ]
-            tasks = {GOAL.title: EvaluatorTasks(*arms)}
-            state = advance_quality(state, QualityMinute(minute, 1, Basis.OUTCOMES, tasks))
+            tasks = EvaluatorTasks(_even(rng), _even(rng))
+            state = advance_quality(state, QualityMinute(minute, 1, Basis.OUTCOMES, {GOAL.title: tasks}))
             if verdict(state) is Goal.BETTER:
                 alarms += 1
                 break
 
     assert alarms <= 5
+
+
+def _even(rng: random.Random) -> ArmTasks:
+    return ArmTasks(tuple(Task(rng.getrandbits(48), float(rng.random() < 0.5)) for _ in range(10)))
