@@ -304,7 +304,6 @@ class PlanSerializer(BodySerializer):
         choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
     )
     stages: Any = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
-    policy = PolicySerializer(required=False)
 
     def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
         try:
@@ -317,7 +316,11 @@ class PlanSerializer(BodySerializer):
             raise serializers.ValidationError(detail) from error
 
 
-class NewRolloutSerializer(PlanSerializer):
+class ForecastSerializer(PlanSerializer):
+    policy = PolicySerializer(required=False)
+
+
+class NewRolloutSerializer(ForecastSerializer):
     target_version_id = serializers.UUIDField()
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
     mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)

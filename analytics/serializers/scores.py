@@ -174,7 +174,7 @@ class NewScoreSerializer(ScoreItemSerializer):
     project_id = serializers.UUIDField()
 
     def score(self, project_id: UUID) -> NewScore:
-        return _new_scores(project_id, {"": self.validated_data})[0]
+        return new_scores(project_id, {"": self.validated_data})[0]
 
 
 class ScoreBatchSerializer(BodySerializer):
@@ -193,11 +193,12 @@ class ScoreBatchSerializer(BodySerializer):
 
     def new_scores(self, project_id: UUID) -> list[NewScore]:
         items = enumerate(self.validated_data["scores"])
-        return _new_scores(project_id, {f"scores.{place}.": item for place, item in items})
+        return new_scores(project_id, {f"scores.{place}.": item for place, item in items})
 
 
-def _new_scores(project_id: UUID, items: Mapping[str, dict[str, Any]]) -> list[NewScore]:
-    """Raises the errors of the store, and ValidationError for a session or user without a request, by its place."""
+def new_scores(project_id: UUID, items: Mapping[str, dict[str, Any]], *, refuses: bool = True) -> list[NewScore]:
+    """Raises the errors of the store, and ValidationError for a session or user without a request, by its place, or
+    leaves these out."""
     latest = {
         column: latest_requests(project_id, column, {item[column] for item in items.values() if column in item})
         for column in UNITS
@@ -205,13 +206,15 @@ def _new_scores(project_id: UUID, items: Mapping[str, dict[str, Any]]) -> list[N
     scores = []
     for place, item in items.items():
         values = {name: value for name, value in item.items() if name not in ("project_id", *UNITS)}
-        for column in UNITS:
-            if (unit := item.get(column)) is None:
+        column = next((one for one in UNITS if one in item), None)
+        if column is not None:
+            request_id = latest[column].get(item[column])
+            if request_id is None:
+                if refuses:
+                    raise ValidationError.of_field(f"{place}{column}", _NO_REQUEST)
                 continue
-            if unit not in latest[column]:
-                raise ValidationError.of_field(f"{place}{column}", _NO_REQUEST)
             # Sent again, it is the same score, while no further request has come.
-            values |= {"request_id": latest[column][unit], "score_id": f"{latest[column][unit]}:{item['score_name']}"}
+            values |= {"request_id": request_id, "score_id": f"{request_id}:{item['score_name']}"}
         scores.append(NewScore(**values))
     return scores
 
