@@ -27,9 +27,7 @@ def result(number: int, value: AnyValue | None = None, **attributes: str) -> Log
 
 
 def recorded() -> list[tuple[Any, ...]]:
-    return list(
-        Score.objects.order_by("created_at", "score_type").values_list("request_id", "score_value", "score_type")
-    )
+    return list(Score.objects.values_list("request_id", "score_value", "score_type"))
 
 
 @pytest.fixture
