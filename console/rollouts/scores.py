@@ -58,7 +58,9 @@ def scores(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     evaluators = {one.title: one for one in evaluators_of(row)}
     return {
         "asked": len(row.quality),
-        "rows": [_row(visit, row, evaluators[one["title"]], one) for one in found["evaluators"]] if found else [],
+        "rows": [_row(visit, row, evaluators[one["title"]], one, found["goal"]) for one in found["evaluators"]]
+        if found
+        else [],
     }
 
 
@@ -77,11 +79,14 @@ def _come(row: Rollout, tasks: Mapping[str, Any]) -> str:
     return f"{number(tasks['done'])} of {number(tasks['due'])} {units} have one, {number(tasks['missing'])} none yet"
 
 
-def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> _Row:
+def _row(
+    visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any], goal: Mapping[str, Any] | None
+) -> _Row:
+    numbers = [*_numbers(evaluator, one), *_of_goal(evaluator, goal)]
     tell = partial(_come, row) if evaluator.is_outcome else counted
     limit = {"limit": -evaluator.margin * (evaluator.scale or 1.0), "limit_name": "outside of the margin from here"}
     return _Row(
-        shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, _numbers(evaluator, one), **limit),
+        shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, numbers, **limit),
         calibration=trust(evaluator),
         tasks=[(arm, tell(one["tasks"][arm])) for arm in _ARMS],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
@@ -115,6 +120,13 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
         yield "Labels", f"{number(_both(one, 'labelled'))} of {number(due)} due"
     if awaited := _both(one, "labels_awaited"):
         yield "Labels waited for", number(awaited)
+
+
+def _of_goal(evaluator: RolloutEvaluator, goal: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if goal and evaluator.goal:
+        decides = f"decides from {e_value(goal['threshold'])}"
+        yield "E that it is better", f"{e_value(goal['evidence'])}, {decides}"
+        yield f"E that it is not better by {change(_UNIT, evaluator.margin)}", f"{e_value(goal['safety'])}, {decides}"
 
 
 def _both(one: Mapping[str, Any], name: str) -> int:

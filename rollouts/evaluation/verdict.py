@@ -62,7 +62,8 @@ def decide(state: State, stage: Stage, *, elapsed_minutes: float, quality: Quali
     judged = None if quality is None else Judged(quality, assess_quality(quality))
     scores = judged.assessment if judged else None
     decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes, quality=scores)
-    waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION
+    # A test goes on until it has its verdict, and nobody has to look because of that.
+    waits_on_evidence = decision is Decision.WAIT and reason not in (Reason.MINIMUM_DURATION, Reason.GOAL_UNDECIDED)
     return Verdict(
         decision=decision,
         reason=reason,

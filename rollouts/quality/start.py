@@ -62,6 +62,8 @@ def _checked(
     project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
 ) -> list[tuple[KnownVersion, OnlineEvaluation] | None]:
     """Returns the version and the online evaluation of each; None for an outcome."""
+    if len(entries) > MAX_EVALUATORS:
+        raise InvalidRolloutError("quality", f"At most {MAX_EVALUATORS} evaluators and outcomes together.")
     sampled = matched_evaluations(project_id, config_id)
     found: list[tuple[KnownVersion, OnlineEvaluation] | None] = []
     titles: set[str] = set()
