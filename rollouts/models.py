@@ -271,7 +271,7 @@ class RolloutQualityMinute(models.Model):
     `evaluation.quality.QualityMinute`."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="quality_minutes")
-    basis = models.CharField(max_length=6)
+    basis = models.CharField(max_length=8)
     minute = models.DateTimeField()
     stage = models.PositiveSmallIntegerField()
     tasks = models.JSONField()

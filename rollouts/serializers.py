@@ -8,14 +8,16 @@ from uuid import UUID
 
 from rest_framework import serializers
 
+from analytics.models import SCORE_NAME_CHARACTERS
+from analytics.serializers.scores import MAX_NUMBER
 from core.wire.fields import MoneyField, NumberField
 from core.wire.serializers import BodySerializer, RowSerializer, StrictSerializer
 from core.wire.shown import shown_as
 from rollouts import shapes
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, to_json
-from rollouts.evaluation.policy import ALPHA
-from rollouts.evaluation.quality.rules import DEFAULT_MARGIN
+from rollouts.evaluation import Action, Metric, to_json
+from rollouts.evaluation.policy import ALPHA, RATES, usual_threshold
+from rollouts.evaluation.quality.rules import DEFAULT_MARGIN, GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.gate.state import Standing
 from rollouts.models import (
@@ -27,14 +29,14 @@ from rollouts.models import (
     RolloutStage,
     RolloutTransition,
 )
-from rollouts.quality.entries import QualityEntry
+from rollouts.quality.entries import QualityEntry, entries_of, is_test
 from rollouts.quality.shown import quality_shown
 from rollouts.quality.start import MAX_EVALUATORS
 from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
-from rollouts.states import StageError, stages_from
-from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
+from rollouts.states import TEST_STAGES, StageError, stages_from
+from rollouts.verdicts.policies import COST_ALLOWANCE, FACTORS, MAX_COST_ALLOWANCE, RATE_POINTS, policy_of
 
 MAX_SHADOW_USD = 1_000_000
 _MAX_VERSION = 2**31 - 1
@@ -89,6 +91,7 @@ class RolloutSerializer(RowSerializer[Rollout]):
     config_name = serializers.CharField(source="config.name", read_only=True)
     baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
     target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
+    kind = serializers.SerializerMethodField()
     policy = serializers.SerializerMethodField()
     quality = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
@@ -103,6 +106,9 @@ class RolloutSerializer(RowSerializer[Rollout]):
         model = Rollout
         fields = [*shapes.RolloutEntry.__annotations__]
         list_serializer_class = RolloutListSerializer
+
+    def get_kind(self, rollout: Rollout) -> str:
+        return "ab_test" if is_test(entries_of(rollout)) else "rollout"
 
     def get_policy(self, rollout: Rollout) -> dict[str, Any]:
         shown: dict[str, Any] = to_json(policy_of(rollout))
@@ -143,22 +149,77 @@ class RolloutDetailSerializer(RolloutSerializer):
         fields = [*RolloutSerializer.Meta.fields, "transitions"]
 
 
+class RateThresholdSerializer(StrictSerializer):
+    """Points of the baseline's rate, as shares: 0.001 is a tenth of a point."""
+
+    fail_from = NumberField(
+        min_value=RATE_POINTS[0],
+        max_value=RATE_POINTS[1],
+        required=False,
+        help_text="So much more may fail: 0.005 without it, of exact signals 0.01, and 1.25 times as much.",
+    )
+    margin = NumberField(
+        min_value=RATE_POINTS[0],
+        max_value=RATE_POINTS[1],
+        required=False,
+        help_text="Less than so much more passes: 0.01 or twice as much without it.",
+    )
+
+
+class FactorThresholdSerializer(StrictSerializer):
+    """Factors of the baseline's figure, of cost of what is allowed."""
+
+    fail_from = NumberField(
+        min_value=FACTORS[0],
+        max_value=FACTORS[1],
+        required=False,
+        help_text="So many times as much may fail: 1.2 without it, of average latency and cost 1.1.",
+    )
+    margin = NumberField(
+        min_value=FACTORS[0],
+        max_value=FACTORS[1],
+        required=False,
+        help_text="Less than so many times as much passes: 1.25 without it. An average latency does not have to pass.",
+    )
+
+
+class ThresholdsSerializer(StrictSerializer):
+    """By metric the difference from which on it may fail, and the one below which it passes."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        kinds = {metric: RateThresholdSerializer if metric in RATES else FactorThresholdSerializer for metric in ALPHA}
+        return {metric.value: kind(required=False) for metric, kind in kinds.items()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name, given in attrs.items():
+            usual = usual_threshold(Metric(name))
+            if usual.margin is None and "margin" in given:
+                raise serializers.ValidationError({name: {"margin": ["Does not have to pass."]}})
+            fail_from, margin = (given.get(field, getattr(usual, field)) for field in ("fail_from", "margin"))
+            if margin is not None and margin < fail_from:
+                problem = f"Must be at least its fail_from, {fail_from:g}: between the two nothing is ever decided."
+                raise serializers.ValidationError({name: {"margin": [problem]}})
+        return attrs
+
+
 class PolicySerializer(StrictSerializer):
-    """The action of an automatic rollout for each failing metric, and how much more expensive the target may be
-    (0.25 is a quarter)."""
+    """The action of an automatic rollout for each failing metric, how much more expensive the target may be (0.25 is a
+    quarter), and thresholds of the rollout's own."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         actions = [action.value for action in Action]
         return {
             **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in ALPHA},
             COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MAX_COST_ALLOWANCE, required=False),
+            "thresholds": ThresholdsSerializer(required=False),
         }
 
 
 class QualityEntrySerializer(StrictSerializer):
-    """An evaluator whose scores are judged. It needs an active online evaluation with a matched sample."""
+    """An evaluator whose scores are judged, which needs an active online evaluation with a matched sample; or with
+    `score_name` an outcome, the scores of that name that applications send."""
 
-    evaluator_id = serializers.UUIDField()
+    evaluator_id = serializers.UUIDField(required=False, allow_null=True, default=None)
     version = serializers.IntegerField(
         min_value=1, required=False, allow_null=True, default=None, help_text="The newest one at the start without it."
     )
@@ -172,9 +233,9 @@ class QualityEntrySerializer(StrictSerializer):
     )
     margin = NumberField(
         required=False,
-        default=DEFAULT_MARGIN,
         validators=[_between],
-        help_text="The largest loss of the mean score that does no harm, above 0 and below 1.",
+        help_text=f"The largest loss of the mean score that does no harm, above 0 and below 1: {DEFAULT_MARGIN} without"
+        f" it. Of a goal the smallest gain that counts: {GOAL_MARGIN} without it.",
     )
     label_share = NumberField(
         min_value=0,
@@ -184,6 +245,23 @@ class QualityEntrySerializer(StrictSerializer):
         default=None,
         help_text="That of the online evaluation, or 0 to judge scores without waiting for people's labels.",
     )
+    score_name = serializers.CharField(
+        max_length=SCORE_NAME_CHARACTERS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="An outcome in place of an evaluator. Numbers and booleans count, the first of each unit.",
+    )
+    worst = NumberField(
+        min_value=0, max_value=MAX_NUMBER, default=0.0, help_text="The value of an outcome that counts as 0."
+    )
+    best = NumberField(
+        min_value=0,
+        max_value=MAX_NUMBER,
+        default=1.0,
+        help_text="The value that counts as 1; below `worst` where less is better.",
+    )
+    goal = serializers.BooleanField(default=False, help_text="Makes the rollout an A/B test of this outcome.")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # The name is an attribute of every field.
@@ -191,6 +269,12 @@ class QualityEntrySerializer(StrictSerializer):
             default=False, help_text="From 50 % on the rollout goes on only when the evaluator passes."
         )
         return {**super().get_fields(), "required": required}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if (attrs["evaluator_id"] is None) == (attrs["score_name"] is None):
+            problem = "Name an evaluator by its id, or an outcome by its `score_name`: one of the two."
+            raise serializers.ValidationError({"evaluator_id": problem}, code="required")
+        return attrs
 
 
 class ShadowSerializer(StrictSerializer):
@@ -219,7 +303,7 @@ class PlanSerializer(BodySerializer):
     allocation_type = serializers.ChoiceField(
         choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
     )
-    stages = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
+    stages: Any = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
 
     def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
         try:
@@ -232,11 +316,14 @@ class PlanSerializer(BodySerializer):
             raise serializers.ValidationError(detail) from error
 
 
-class NewRolloutSerializer(PlanSerializer):
+class ForecastSerializer(PlanSerializer):
+    policy = PolicySerializer(required=False)
+
+
+class NewRolloutSerializer(ForecastSerializer):
     target_version_id = serializers.UUIDField()
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
     mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
-    policy = PolicySerializer(required=False)
     gate = serializers.ChoiceField(choices=Gate.choices, default=Gate.NONE.value)
     gate_dataset_id = serializers.UUIDField(required=False, allow_null=True, default=None)
     quality: Any = serializers.ListSerializer(child=QualityEntrySerializer(), required=False, max_length=MAX_EVALUATORS)
@@ -244,7 +331,7 @@ class NewRolloutSerializer(PlanSerializer):
 
     def new_rollout(self) -> NewRollout:
         data = dict(self.validated_data)
-        typed = {
+        typed: dict[str, Any] = {
             "mode": Mode(data["mode"]),
             "allocation_type": AllocationType(data["allocation_type"]),
             "policy": dict(data.get("policy") or {}),
@@ -252,12 +339,15 @@ class NewRolloutSerializer(PlanSerializer):
             "quality": [_entry(one) for one in data.get("quality") or ()],
             "shadow": NewShadow(**data["shadow"]) if data["shadow"] else None,
         }
+        if is_test(typed["quality"]) and self.initial_data.get("stages") is None:
+            typed["stages"] = TEST_STAGES
         return NewRollout(**data | typed)
 
 
 def _entry(data: Mapping[str, Any]) -> QualityEntry:
     action = data["action"]
-    return QualityEntry(**{**data, "action": None if action is None else Action(action)})
+    margin = GOAL_MARGIN if data["goal"] else DEFAULT_MARGIN
+    return QualityEntry(**{"margin": margin, **data, "action": None if action is None else Action(action)})
 
 
 def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:

@@ -35,6 +35,8 @@ AUTOMATIC = "auto"
 """The actor of transitions that the evaluation makes."""
 OVERRIDE_TAKES_REASON = "Say why the gate is overridden."
 
+_ALL = 100
+
 logger = logging.getLogger("rollouts")
 
 
@@ -66,6 +68,7 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     _require_dataset(project_id, new)
     _require_shadow(new)
     check_entries(project_id, new.config_id, new.quality)
+    _require_test(new)
     with transaction.atomic():
         config = _locked_config(new.config_id, project_id)
         if Rollout.objects.filter(config=config, status__in=[status.value for status in ACTIVE]).exists():
@@ -268,6 +271,14 @@ def _require_shadow(new: NewRollout) -> None:
         raise InvalidRolloutError("shadow", problem)
     if new.shadow is not None and new.gate != Gate.SHADOW:
         raise InvalidRolloutError("shadow", f"Takes the gate `{Gate.SHADOW}`.")
+
+
+def _require_test(new: NewRollout) -> None:
+    goals = [number for number, one in enumerate(new.quality) if one.goal]
+    if len(goals) > 1:
+        raise InvalidRolloutError(f"quality.{goals[1]}.goal", "An A/B test has one goal.")
+    if goals and (len(new.stages) > 1 or new.stages[0].weight >= _ALL):
+        raise InvalidRolloutError("stages", "An A/B test has one stage, below 100 %: 50 % for a day without `stages`.")
 
 
 def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:

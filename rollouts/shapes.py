@@ -90,9 +90,13 @@ class RolloutEvaluator(TypedDict):
     """An evaluator whose scores are judged: before the start as it is asked for, and afterwards as it was at the start,
     whatever is changed later. `calibration` is `rule` for one that asks no model, and else the state that its judge
     had; `margin_scale` how much of a true difference its scores show at least, and null where nobody knows: such a one
-    never passes. `label_share` is null where no labels correct its scores."""
+    never passes. `label_share` is null where no labels correct its scores.
 
-    evaluator_id: UUID
+    With `score_name` it is an outcome, the scores of that name that applications send, and has none of these: a value
+    of `worst` counts as 0 and one of `best` as 1. `goal` makes the rollout an A/B test of it, whose `margin` is the
+    smallest gain that counts."""
+
+    evaluator_id: UUID | None
     version: int | None
     title: str | None
     kind: str | None
@@ -102,10 +106,15 @@ class RolloutEvaluator(TypedDict):
     label_share: float | None
     margin_scale: float | None
     calibration: Literal["rule", "uncalibrated", "calibrated", "stale", "drifted"] | None
+    score_name: str | None
+    worst: float
+    best: float
+    goal: bool
 
 
 class RolloutEntry(TypedDict):
     id: UUID
+    kind: Literal["rollout", "ab_test"]
     project_id: UUID
     config_id: UUID
     config_name: str
@@ -326,11 +335,24 @@ class RolloutJudgedEvaluator(RolloutEvaluator):
     explanation: str
 
 
+class RolloutGoal(TypedDict):
+    """The verdict of an A/B test on its goal, the outcome `title`: `evidence` that the target is better, or `safety`
+    that it is not better by the margin, has reached the `threshold`; all three are natural logarithms."""
+
+    title: str
+    verdict: Literal["better", "not_better", "undecided"]
+    evidence: float
+    safety: float
+    threshold: float
+    explanation: str
+
+
 class RolloutQuality(TypedDict):
     """What the scores of all evaluators together say. `action` is what follows where they fail; `unscored` holds a
     rollout in which more of the target's scores are missing; `required` are the evaluators that have to pass and do
-    not. `through` is the end of the minutes whose tasks were judged, by basis: `scores`, or `labels` for evaluators
-    whose scores labels correct. `judged` is false where all of them are ignored."""
+    not. `through` is the end of the minutes whose tasks were judged, by basis: `scores`, `labels` for evaluators
+    whose scores labels correct, or `outcomes`. `judged` is false where all of them are ignored; only an A/B test has a
+    `goal`."""
 
     status: Literal["passing", "failing", "inconclusive"]
     judged: bool
@@ -342,6 +364,7 @@ class RolloutQuality(TypedDict):
     unscored_threshold: float
     required: list[str]
     through: dict[str, datetime]
+    goal: RolloutGoal | None
     evaluators: list[RolloutJudgedEvaluator]
 
 

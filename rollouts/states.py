@@ -107,6 +107,8 @@ DEFAULT_STAGES: tuple[Stage, ...] = (
     Stage(75, 120, 400, SETTLE_MINUTES),
     Stage(100, 60, 0, 0),
 )
+TEST_STAGES: tuple[Stage, ...] = (Stage(50, 24 * 60, 400, SETTLE_MINUTES),)
+"""The stages of an A/B test: a day, because users of the morning may be other users."""
 _SETTLED_SHARE = 6
 
 

@@ -23,13 +23,14 @@ from rollouts.models import Rollout
 from rollouts.selectors import RolloutFilter, get_rollout, list_rollouts
 from rollouts.serializers import (
     BeginningSerializer,
+    ForecastSerializer,
     MoveSerializer,
     NewRolloutSerializer,
-    PlanSerializer,
     PromotionSerializer,
     RolloutDetailSerializer,
     RolloutSerializer,
 )
+from rollouts.verdicts.policies import policy_from
 
 
 def _move(
@@ -80,7 +81,7 @@ class RolloutViewSet(ProjectViewSet):
     @operation(
         "forecastRollout",
         "Forecast a rollout before it is made",
-        body=PlanSerializer,
+        body=ForecastSerializer,
         answer=shapes.RolloutPlan,
         errors=[404],
     )
@@ -88,9 +89,10 @@ class RolloutViewSet(ProjectViewSet):
     def forecast(self, request: Request) -> Response:
         """Makes nothing: returns how long the stages take, and which faults would be found, at the traffic of the last
         24 hours. 503 while the request log does not answer."""
-        data = self.valid_body(PlanSerializer).validated_data
+        data = self.valid_body(ForecastSerializer).validated_data
         allocation = AllocationType(data["allocation_type"])
-        return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation)))
+        policy = policy_from(data.get("policy") or {})
+        return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation, policy)))
 
     @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])
     @action(detail=True)

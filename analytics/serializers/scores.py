@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -20,12 +22,14 @@ from analytics.models import (
     SCORE_ID_CHARACTERS,
     SCORE_LABEL_CHARACTERS,
     SCORE_NAME_CHARACTERS,
+    SESSION_ID_CHARACTERS,
     Score,
     ScoreType,
 )
+from analytics.queries.latest_requests import UNITS, latest_requests
 from analytics.scores.feedback_tokens import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS
 from analytics.scores.services import NewScore
-from core.errors import PermissionDeniedError
+from core.errors import PermissionDeniedError, ValidationError
 from core.wire.serializers import BodySerializer, StrictSerializer
 
 
@@ -84,7 +88,10 @@ class NewFeedbackTokenSerializer(BodySerializer):
 
 MAX_BATCH = 1000
 
-_MAX_NUMBER = 100
+MAX_NUMBER = 100
+_ONE_SUBJECT = "Name one of the three: request_id, session_id or user_id."
+_KNOWN_BY_NAME = "Takes a request_id: a score of a session or user is known by its name."
+_NO_REQUEST = "Has no stored request of the last 14 days. The record of a request comes some seconds after its answer."
 # The value of a category may count anything; the bound keeps sums over many of them finite.
 _MAX_CATEGORY = 10**15
 
@@ -114,7 +121,27 @@ class ScoreItemSerializer(StrictSerializer):
     """The body of a request with a score; null in an optional field counts as left out."""
 
     project_id = serializers.UUIDField(required=False, allow_null=True)
-    request_id = serializers.CharField(max_length=REQUEST_ID_CHARACTERS, trim_whitespace=False)
+    request_id = serializers.CharField(
+        max_length=REQUEST_ID_CHARACTERS,
+        trim_whitespace=False,
+        required=False,
+        allow_null=True,
+        help_text="The request that it is about; or one of the two below.",
+    )
+    session_id = serializers.CharField(
+        max_length=SESSION_ID_CHARACTERS,
+        trim_whitespace=False,
+        required=False,
+        allow_null=True,
+        help_text="Stands for the latest stored request of this session, of the last 14 days.",
+    )
+    user_id = serializers.CharField(
+        max_length=SESSION_ID_CHARACTERS,
+        trim_whitespace=False,
+        required=False,
+        allow_null=True,
+        help_text="Stands for the latest stored request of this user, of the last 14 days.",
+    )
     score_name = serializers.CharField(max_length=SCORE_NAME_CHARACTERS)
     score_value = ScoreValueField()
     score_type = serializers.ChoiceField(choices=ScoreType.choices, required=False, allow_null=True)
@@ -128,11 +155,15 @@ class ScoreItemSerializer(StrictSerializer):
     )
     score_id = serializers.CharField(max_length=SCORE_ID_CHARACTERS, required=False, allow_null=True)
 
-    def validate_request_id(self, value: str) -> str:
-        return canonical_request_id(value)
+    def validate_request_id(self, value: str | None) -> str | None:
+        return None if value is None else canonical_request_id(value)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         given = {name: value for name, value in attrs.items() if value is not None}
+        if sum(name in given for name in ("request_id", *UNITS)) != 1:
+            raise serializers.ValidationError({"request_id": _ONE_SUBJECT}, code="required")
+        if "score_id" in given and "request_id" not in given:
+            raise serializers.ValidationError({"score_id": _KNOWN_BY_NAME})
         problem = _value_problem(given.get("score_type", ScoreType.NUMBER), given["score_value"])
         if problem:
             raise serializers.ValidationError({"score_value": problem})
@@ -142,8 +173,8 @@ class ScoreItemSerializer(StrictSerializer):
 class NewScoreSerializer(ScoreItemSerializer):
     project_id = serializers.UUIDField()
 
-    def score(self) -> NewScore:
-        return _new_score(self.validated_data)
+    def score(self, project_id: UUID) -> NewScore:
+        return new_scores(project_id, {"": self.validated_data})[0]
 
 
 class ScoreBatchSerializer(BodySerializer):
@@ -160,12 +191,32 @@ class ScoreBatchSerializer(BodySerializer):
                 raise PermissionDeniedError(f"{field}: {problem}", code="project_mismatch", details={field: [problem]})
         return attrs
 
-    def new_scores(self) -> list[NewScore]:
-        return [_new_score(item) for item in self.validated_data["scores"]]
+    def new_scores(self, project_id: UUID) -> list[NewScore]:
+        items = enumerate(self.validated_data["scores"])
+        return new_scores(project_id, {f"scores.{place}.": item for place, item in items})
 
 
-def _new_score(values: dict[str, Any]) -> NewScore:
-    return NewScore(**{name: value for name, value in values.items() if name != "project_id"})
+def new_scores(project_id: UUID, items: Mapping[str, dict[str, Any]], *, refuses: bool = True) -> list[NewScore]:
+    """Raises the errors of the store, and ValidationError for a session or user without a request, by its place, or
+    leaves these out."""
+    latest = {
+        column: latest_requests(project_id, column, {item[column] for item in items.values() if column in item})
+        for column in UNITS
+    }
+    scores = []
+    for place, item in items.items():
+        values = {name: value for name, value in item.items() if name not in ("project_id", *UNITS)}
+        column = next((one for one in UNITS if one in item), None)
+        if column is not None:
+            request_id = latest[column].get(item[column])
+            if request_id is None:
+                if refuses:
+                    raise ValidationError.of_field(f"{place}{column}", _NO_REQUEST)
+                continue
+            # Sent again, it is the same score, while no further request has come.
+            values |= {"request_id": request_id, "score_id": f"{request_id}:{item['score_name']}"}
+        scores.append(NewScore(**values))
+    return scores
 
 
 def _value_problem(score_type: str, value: float) -> str:
@@ -175,5 +226,5 @@ def _value_problem(score_type: str, value: float) -> str:
     if isinstance(value, bool):
         return "Must be a number; true and false are for boolean scores."
     if score_type == ScoreType.NUMBER:
-        return "" if 0 <= value <= _MAX_NUMBER else f"Must be from 0 to {_MAX_NUMBER} for a number score."
+        return "" if 0 <= value <= MAX_NUMBER else f"Must be from 0 to {MAX_NUMBER} for a number score."
     return "" if abs(value) <= _MAX_CATEGORY else "Is too large for a category score."

@@ -22,6 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from analytics.telemetry.body import Encoding, encoding_of, read_body
 from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedError, UnsupportedExportError
+from analytics.telemetry.evaluation_results import evaluation_results, evaluation_results_stored
 from analytics.telemetry.exports import Export, read_export
 from analytics.telemetry.prompt_calls import prompt_calls, prompt_calls_stored
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
@@ -31,6 +32,8 @@ from core.api.authentication import require_project_of_key, require_scope, usabl
 from core.errors import ApplicationError
 from core.http.exception_handler import log_unexpected, request_id, translate
 from core.keys.last_use import flush_last_uses_when_due, note_use
+from core.keys.services import KeyRecord
+from core.rights.asking import scopes_of_operation
 from core.tenancy import names_project
 
 logger = logging.getLogger("analytics.telemetry")
@@ -46,7 +49,8 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
         encoding = Encoding.JSON
         try:
             encoding = _encoding(request)
-            project_id = _authenticated(request, operation_id)
+            key = _authenticated(request, operation_id)
+            project_id = key.project_id
             if request.method != "POST":
                 raise MethodNotAllowedError("Use POST.", headers={"Allow": "POST"})
             encoding_of(request.content_type or "")
@@ -56,6 +60,8 @@ def _view(signal: Signal[Any], operation_id: str) -> View:
                 gatherer.store(project_id, found.rows, body=body, size=found.size)
             if signal is TRACES:
                 _announce_calls(project_id, found)
+            elif signal is LOGS:
+                _announce_results(key, found)
         except Exception as error:
             return refused(_known(error, request), encoding)
         return taken(found, signal.rejected, encoding)
@@ -73,6 +79,16 @@ def _announce_calls(project_id: UUID, found: Export) -> None:
             logger.error("calls.not_recorded project_id=%s error=%s", project_id, type(error).__name__)
 
 
+def _announce_results(key: KeyRecord, found: Export) -> None:
+    scores = evaluation_results(found.rows)
+    if not scores or key.scopes.isdisjoint(scopes_of_operation("recordScores")):
+        return
+    sent = {"project_id": key.project_id, "actor": f"key:{key.id}", "scores": scores}
+    for _, error in evaluation_results_stored.send_robust(sender=None, **sent):
+        if isinstance(error, Exception):
+            logger.error("results.not_recorded project_id=%s error=%s", key.project_id, type(error).__name__)
+
+
 def _encoding(request: HttpRequest) -> Encoding:
     try:
         return encoding_of(request.content_type or "")
@@ -80,14 +96,14 @@ def _encoding(request: HttpRequest) -> Encoding:
         return Encoding.JSON
 
 
-def _authenticated(request: HttpRequest, operation_id: str) -> UUID:
+def _authenticated(request: HttpRequest, operation_id: str) -> KeyRecord:
     record = usable_key(request.headers.get("Authorization", "").strip())
     if names_project(request):
         require_project_of_key(request, record)
     require_scope(record.scopes, operation_id)
     note_use(record.id, timezone.now())
     flush_last_uses_when_due()
-    return record.project_id
+    return record
 
 
 def _body(request: HttpRequest) -> bytes:

@@ -67,9 +67,12 @@ class ScoreViewSet(ProjectViewSet):
         errors=[409],
     )
     def create(self, request: Request) -> Response:
-        """The status is 201 for a new score, and 200 for one that was known by its `score_id`."""
+        """The status is 201 for a new score, and 200 for one that was known by its `score_id`.
+
+        With `session_id` or `user_id` it is a score of the latest stored request of that session or user, known by its
+        name and that request."""
         given = self.valid_body(NewScoreSerializer)
-        stored = services.record_score(project_id=self.project_id, score=given.score(), actor=self.actor)
+        stored = services.record_score(project_id=self.project_id, score=given.score(self.project_id), actor=self.actor)
         code = status.HTTP_201_CREATED if stored.created else status.HTTP_200_OK
         return Response(ScoreSerializer(stored.row).data, status=code)
 
@@ -86,7 +89,8 @@ class ScoreViewSet(ProjectViewSet):
         """All scores of the body are recorded, or none. `created` counts the new ones; the others were known by their
         `score_id`."""
         given = self.valid_body(ScoreBatchSerializer)
-        stored = services.record_scores(project_id=self.project_id, scores=given.new_scores(), actor=self.actor)
+        scores = given.new_scores(self.project_id)
+        stored = services.record_scores(project_id=self.project_id, scores=scores, actor=self.actor)
         body: ScoreBatchResult = {
             "count": len(stored),
             "created": sum(item.created for item in stored),

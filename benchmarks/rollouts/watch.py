@@ -21,7 +21,7 @@ from benchmarks.binomial import limits
 from benchmarks.rollouts.counting import Flags, Floats, Integers, bins_of
 from benchmarks.rollouts.weather import Sky, error_rates
 from benchmarks.rollouts.worlds import Weather
-from rollouts.evaluation import Metric
+from rollouts.evaluation import Metric, Policy
 from rollouts.evaluation.statistics.reference import Reference, reference_from
 from rollouts.watch.comparison import Week, compared, smallest_difference, subject_of
 from rollouts.watch.hours import Hour, Sums
@@ -37,7 +37,7 @@ _SIMULATED = (
     Metric.LATENCY_AVERAGE,
     Metric.COST,
 )
-_ALLOWANCE = 0.25
+_POLICY = Policy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def simulate(world: World, seed: Sequence[int]) -> Watch:
 
 
 def _hours_until_warned(before: Sequence[Hour], since: Sequence[Hour], metric: Metric) -> int | None:
-    week = Week.of(before, subject_of(metric, cost_allowance=_ALLOWANCE))
+    week = Week.of(before, subject_of(metric, _POLICY))
     if week is None:
         return None
     requests, total, usual = 0, 0.0, 0.0
@@ -132,7 +132,7 @@ def _hours_until_warned(before: Sequence[Hour], since: Sequence[Hour], metric: M
             requests, total = requests + sums.requests, total + sums.total
             usual += sums.requests * week.mean_at(one.hour)
         # A look at a smaller difference takes its time and cannot warn.
-        if not requests or total - usual < requests * smallest_difference(metric, usual / requests, _ALLOWANCE):
+        if not requests or total - usual < requests * smallest_difference(metric, usual / requests, _POLICY):
             continue
         look = compared(week, since[:hours])
         if look is not None and look.is_worse:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -9,18 +9,20 @@ from django import forms
 from django.db.models import QuerySet
 from django.forms import BaseFormSet, formset_factory
 
-from analytics.models import Dataset, Evaluator
+from analytics.models import SCORE_NAME_CHARACTERS, Dataset, Evaluator
 from analytics.models.evaluators import EvaluatorState
 from analytics.online_evaluations.matched import matched_evaluators
 from prompts.models import PromptConfig, PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, Policy
+from rollouts.evaluation.policy import RATES, usual_threshold
+from rollouts.evaluation.quality.rules import GOAL_MARGIN
 from rollouts.gate.registry import NewShadow
 from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.quality.entries import QualityEntry
-from rollouts.serializers import MAX_SHADOW_USD
+from rollouts.serializers import MAX_SHADOW_USD, PolicySerializer
 from rollouts.services import NewRollout
-from rollouts.states import DEFAULT_STAGES, MAX_STAGES, Stage, StageError, stages_from
+from rollouts.states import DEFAULT_STAGES, MAX_STAGES, TEST_STAGES, Stage, StageError, stages_from
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 
 if TYPE_CHECKING:
@@ -71,11 +73,24 @@ _METRICS = {
     Metric.LATENCY_AVERAGE: ("Answers get slower on average", "1.1 times the baseline's average."),
     Metric.COST: ("A request gets dearer", "1.1 times what is allowed below."),
 }
+_THRESHOLDS = {"fail_from": "may fail from", "margin": "passes below"}
 _EVALUATORS = {
     "evaluators": "Evaluators whose scores are judged",
     "required_evaluators": "Of them those that must pass from 50 % on",
 }
 _PERCENT = 100
+
+
+def _threshold_field(metric: Metric, label: str, usual: float) -> forms.FloatField:
+    is_rate = metric in RATES
+    shown = f"{usual * _PERCENT:g} points" if is_rate else f"{usual:g} times"
+    return forms.FloatField(
+        required=False, label=f"{label} ({'points' if is_rate else 'times'})", help_text=f"{shown} without it."
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
 
 
 def possible_targets(config: PromptConfig) -> QuerySet[PromptVersion]:
@@ -115,6 +130,29 @@ class RolloutForm(forms.Form):
         help_text="What its answers and comparisons may cost together.",
     )
 
+    outcomes = forms.CharField(
+        required=False,
+        label="Outcomes that must not fall",
+        help_text="Names of boolean scores that your application sends, with commas between them, as resolved.",
+    )
+    reversed_outcomes = forms.CharField(
+        required=False, label="Outcomes that must not rise", help_text="Those of which less is better, as escalated."
+    )
+    goal = forms.CharField(
+        required=False,
+        max_length=SCORE_NAME_CHARACTERS,
+        label="Goal of an A/B test",
+        help_text="One outcome: the test ends when the target is shown to be better, or not better by the gain below."
+        " Its one stage is 50 % for at least a day unless you say otherwise.",
+    )
+    gain = forms.FloatField(
+        required=False,
+        min_value=0.1,
+        max_value=99,
+        initial=f"{GOAL_MARGIN * _PERCENT:g}",
+        label="Smallest gain that counts (points)",
+    )
+
     def __init__(self, config: PromptConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.config = config
@@ -141,6 +179,9 @@ class RolloutForm(forms.Form):
                 label=label,
                 help_text=f"{size} By default: {usual.replace('_', ' ')}.",
             )
+            for name, what in _THRESHOLDS.items():
+                if (own := getattr(usual_threshold(metric), name)) is not None:
+                    self.fields[f"{name}_{metric.value}"] = _threshold_field(metric, f"{label}: {what}", own)
         self.fields[COST_ALLOWANCE] = forms.FloatField(
             min_value=0,
             max_value=MAX_COST_ALLOWANCE * _PERCENT,
@@ -155,15 +196,47 @@ class RolloutForm(forms.Form):
             self.add_error("gate_dataset", "Takes an experiment as the gate.")
         if set(self.cleaned_data.get("required_evaluators", ())) - set(self.cleaned_data.get("evaluators", ())):
             self.add_error("required_evaluators", "Choose these evaluators above, too.")
+        for name in ("outcomes", "reversed_outcomes"):
+            if any(len(one) > SCORE_NAME_CHARACTERS for one in _names(self.cleaned_data.get(name, ""))):
+                self.add_error(name, f"A name has at most {SCORE_NAME_CHARACTERS} characters.")
         for name in _SHADOW if gate == Gate.SHADOW else ():
             if self.cleaned_data.get(name) is None and name not in self.errors:
                 self.add_error(name, "A shadow takes one.")
+
+        self._check_thresholds()
+
+    def _check_thresholds(self) -> None:
+        problems = PolicySerializer(data={"thresholds": self._thresholds()})
+        if problems.is_valid():
+            return
+        for metric, found in cast("dict[str, Any]", problems.errors.get("thresholds", {})).items():
+            for name, texts in found.items():
+                self.add_error(f"{name}_{metric}", [str(text) for text in texts])
+
+    def _thresholds(self) -> dict[str, dict[str, float]]:
+        given: dict[str, dict[str, float]] = {}
+        for metric in _METRICS:
+            for name in _THRESHOLDS:
+                if (value := self.cleaned_data.get(f"{name}_{metric.value}")) is not None:
+                    scale = _PERCENT if metric in RATES else 1
+                    given.setdefault(metric.value, {})[name] = value / scale
+        return given
+
+    @property
+    def has_thresholds(self) -> bool:
+        return self.is_bound and any(field.data or field.errors for field in self.threshold_fields)
+
+    @property
+    def threshold_fields(self) -> list[forms.BoundField]:
+        names = [f"{name}_{metric.value}" for metric in _METRICS for name in _THRESHOLDS]
+        return [self[name] for name in names if name in self.fields]
 
     @property
     def metric_fields(self) -> list[forms.BoundField]:
         return [self[metric.value] for metric in _METRICS]
 
-    def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
+    def policy(self) -> dict[str, Any]:
+        """Returns what differs from the defaults, of a form without errors."""
         data, defaults = self.cleaned_data, Policy()
         policy: dict[str, Any] = {
             metric.value: data[metric.value]
@@ -173,21 +246,36 @@ class RolloutForm(forms.Form):
         allowance = data[COST_ALLOWANCE] / _PERCENT
         if allowance != defaults.cost_allowance:
             policy[COST_ALLOWANCE] = allowance
+        if thresholds := self._thresholds():
+            policy["thresholds"] = thresholds
+        return policy
+
+    def new_rollout(self, stages: Sequence[Stage]) -> NewRollout:
+        data = self.cleaned_data
         return NewRollout(
             config_id=self.config.pk,
             target_version_id=data["target"].pk,
             name=data["name"],
             mode=Mode(data["mode"]),
             allocation_type=AllocationType(data["allocation_type"]),
-            stages=stages,
-            policy=policy,
+            stages=TEST_STAGES if data["goal"] and tuple(stages) == DEFAULT_STAGES else stages,
+            policy=self.policy(),
             gate=Gate(data["gate"]),
             gate_dataset_id=data["gate_dataset"].pk if data["gate_dataset"] else None,
             quality=[
-                QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]
+                *[QualityEntry(UUID(one), required=one in data["required_evaluators"]) for one in data["evaluators"]],
+                *self._outcomes(),
             ],
             shadow=self._shadow() if data["gate"] == Gate.SHADOW else None,
         )
+
+    def _outcomes(self) -> Iterator[QualityEntry]:
+        data = self.cleaned_data
+        yield from (QualityEntry(score_name=name) for name in _names(data["outcomes"]))
+        yield from (QualityEntry(score_name=name, worst=1.0, best=0.0) for name in _names(data["reversed_outcomes"]))
+        if data["goal"]:
+            margin = GOAL_MARGIN if data["gain"] is None else data["gain"] / _PERCENT
+            yield QualityEntry(score_name=data["goal"], goal=True, margin=margin)
 
     def _shadow(self) -> NewShadow:
         data = self.cleaned_data

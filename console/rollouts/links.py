@@ -81,7 +81,7 @@ def judge_links(visit: Visit, quality: Mapping[str, Any] | None) -> list[Link]:
     found = []
     for one in quality["evaluators"] if quality else ():
         evaluator_id, title, labels = one["evaluator_id"], one["title"], labels_awaited(one)
-        if not one["decides"]:
+        if not one["decides"] or one.get("score_name"):
             continue
         if labels:
             count = min(labels, MORE_LABELS)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -31,6 +31,7 @@ from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import latest_rollbacks
 from rollouts.services import create_rollout, start_rollout
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Stage, StageError
+from rollouts.verdicts.policies import policy_from
 
 MAX_DIFF_ROWS = 200
 
@@ -44,6 +45,7 @@ class Draft:
     allocation_type: AllocationType
     stages: Sequence[Stage]
     problem: str = ""
+    policy: Mapping[str, Any] = field(default_factory=dict)
 
 
 class RolloutFormPage(Page):
@@ -89,6 +91,7 @@ class RolloutFormPage(Page):
             AllocationType(form.cleaned_data.get("allocation_type") or AllocationType.RANDOM.value),
             rows.stages or DEFAULT_STAGES,
             "" if rows.stages else "The stages have errors.",
+            {} if form.errors else form.policy(),
         )
         panels = _panels(visit, draft) if _can_begin(config) else ()
         return self.render(visit, panels, **_shown(visit, form, rows))
@@ -137,7 +140,8 @@ def _forecast(draft: Draft) -> Mapping[str, Any]:
     if draft.problem:
         return {"problem": draft.problem}
     config = draft.config
-    plan = plan_rollout(config.project_id, config.pk, draft.stages, draft.allocation_type)
+    policy = policy_from(draft.policy)
+    plan = plan_rollout(config.project_id, config.pk, draft.stages, draft.allocation_type, policy)
     rows = [
         (one.stage, _in_words(one.begins_after_minutes), _in_words(one.minutes), _whole(one.target_requests))
         for one in plan.stages

@@ -36,13 +36,17 @@ class ShownMetric:
 def verdict(visit: Visit, row: Rollout) -> Context:
     figures = latest_figures(row)
     quality = quality_of(row, figures)
-    figures = {**figures, "explanation": explained(row, figures, quality)}
+    goal = (quality or {}).get("goal")
+    # The page begins with the verdict on the goal, and does not say it twice.
+    said = goal["explanation"] if goal else ""
+    figures = {**figures, "explanation": explained(row, figures, quality).removeprefix(said).strip()}
     outlook = present_outlook(row, figures)
     names = names_of(row)
     deciding = [name for name, one in _judged(row, figures).items() if one["decides"]]
     last = list(row.transitions.all())[-1] if row.ended_at else None
     return {
         "row": row,
+        "goal": goal,
         "heading": heading(row, figures, outlook),
         "steps": steps(row),
         "obstacle": obstacle(row, figures, names),
@@ -106,7 +110,7 @@ def names_of(row: Rollout) -> Mapping[str, str]:
 
 
 def _judged(row: Rollout, figures: Mapping[str, Any]) -> Mapping[str, Any]:
-    return judged_metrics(figures, policy_of(row).cost_allowance)
+    return judged_metrics(figures, policy_of(row))
 
 
 def _sums(row: Rollout, figures: Mapping[str, Any]) -> Sums | None:

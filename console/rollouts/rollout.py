@@ -23,6 +23,7 @@ from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
 from rollouts import services
 from rollouts.models import REASON_CHARACTERS, Gate, Mode, Rollout
+from rollouts.quality.entries import entries_of, is_test
 from rollouts.selectors import earlier_rollbacks, get_rollout
 from rollouts.states import ALLOWED, Status, Transition
 
@@ -193,7 +194,7 @@ class RolloutPage(Page):
         return {
             "title": f"Rollout {row.name}",
             "row": row,
-            "mode": _MODES[row.mode],
+            "mode": f"{'A/B test; ' if is_test(entries_of(row)) else ''}{_MODES[row.mode]}",
             "allocation": _ALLOCATIONS[row.allocation_type],
             "links": links(visit, row),
             "made_by": loads.names_of(row)[row.created_by],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from analytics.evaluators.calibration.states import State as Calibrated
@@ -21,7 +22,9 @@ from rollouts.models import Rollout
 from rollouts.quality.entries import RULE, RolloutEvaluator, evaluators_of
 
 _UNIT = "score"
+_ARMS = (TARGET, BASELINE)
 _BY_USERS = str(UserFeedback.__struct_config__.tag)
+_UNITS = {"random": "requests", "user_sticky": "users", "session_sticky": "sessions"}
 _CALIBRATIONS: Mapping[str, str] = {
     RULE: "a rule, which is right by definition",
     Calibrated.CALIBRATED.value: "a calibrated judge: its figures are its own, and nobody checks what it makes of this"
@@ -55,7 +58,9 @@ def scores(visit: Visit, row: Rollout) -> Mapping[str, Any]:
     evaluators = {one.title: one for one in evaluators_of(row)}
     return {
         "asked": len(row.quality),
-        "rows": [_row(visit, row, evaluators[one["title"]], one) for one in found["evaluators"]] if found else [],
+        "rows": [_row(visit, row, evaluators[one["title"]], one, found["goal"]) for one in found["evaluators"]]
+        if found
+        else [],
     }
 
 
@@ -69,18 +74,29 @@ def counted(tasks: Mapping[str, Any]) -> str:
     return f"{text}; {number(waiting)} to be judged" if waiting else text
 
 
-def _row(visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> _Row:
+def _come(row: Rollout, tasks: Mapping[str, Any]) -> str:
+    units = _UNITS[row.allocation_type]
+    return f"{number(tasks['done'])} of {number(tasks['due'])} {units} have one, {number(tasks['missing'])} none yet"
+
+
+def _row(
+    visit: Visit, row: Rollout, evaluator: RolloutEvaluator, one: Mapping[str, Any], goal: Mapping[str, Any] | None
+) -> _Row:
+    numbers = [*_numbers(evaluator, one), *_of_goal(evaluator, goal)]
+    tell = partial(_come, row) if evaluator.is_outcome else counted
     limit = {"limit": -evaluator.margin * (evaluator.scale or 1.0), "limit_name": "outside of the margin from here"}
     return _Row(
-        shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, _numbers(evaluator, one), **limit),
+        shown=row_of(_UNIT, evaluator.title, mark_of(one["status"]), one, numbers, **limit),
         calibration=trust(evaluator),
-        tasks=[(arm, counted(one["tasks"][arm])) for arm in (TARGET, BASELINE)],
+        tasks=[(arm, tell(one["tasks"][arm])) for arm in _ARMS],
         pairs=[_pair(visit, pair) for pair in worst_pairs(row.pk, evaluator.version_id)],
         links=[link for link in _links(visit, evaluator) if link.href],
     )
 
 
 def trust(evaluator: RolloutEvaluator) -> str:
+    if evaluator.is_outcome:
+        return f"an outcome that your application sends{', the goal of this A/B test' if evaluator.goal else ''}"
     if evaluator.kind == _BY_USERS:
         return "the ratings of users, as they are"
     if evaluator.label_share is not None and evaluator.calibration != RULE:
@@ -106,8 +122,15 @@ def _numbers(evaluator: RolloutEvaluator, one: Mapping[str, Any]) -> Iterator[tu
         yield "Labels waited for", number(awaited)
 
 
+def _of_goal(evaluator: RolloutEvaluator, goal: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if goal and evaluator.goal:
+        decides = f"decides from {e_value(goal['threshold'])}"
+        yield "E that it is better", f"{e_value(goal['evidence'])}, {decides}"
+        yield f"E that it is not better by {change(_UNIT, evaluator.margin)}", f"{e_value(goal['safety'])}, {decides}"
+
+
 def _both(one: Mapping[str, Any], name: str) -> int:
-    return sum(one["tasks"][arm][name] for arm in (TARGET, BASELINE))
+    return sum(one["tasks"][arm][name] for arm in _ARMS)
 
 
 def _pair(visit: Visit, pair: Pair) -> _ShownPair:
@@ -120,6 +143,8 @@ def _answer(visit: Visit, one: ScoredAnswer) -> Link:
 
 
 def _links(visit: Visit, evaluator: RolloutEvaluator) -> Iterator[Link]:
+    if evaluator.is_outcome:
+        return
     yield Link("The evaluator", visit.link_if_there("evaluator", evaluator.evaluator_id))
     yield Link("Its online evaluations", visit.link_if_there("online_evaluations"))
     if evaluator.calibration != RULE and visit.may(Right.EDIT):

@@ -1,19 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 
 from analytics.online_evaluations.ended import TaskCounts, counts_by_arm
 from analytics.online_evaluations.matched import matched_evaluations
 from analytics.queries.variants import BASELINE, TARGET
+from analytics.queries.variants.scored import units_by_arm
+from rollouts.evaluation.json_form import from_json
 from rollouts.evaluation.quality.assess import NotPassing
 from rollouts.evaluation.quality.rules import MAX_MISSING_SHARE
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
-from rollouts.models import Rollout
-from rollouts.quality.entries import evaluators_of
+from rollouts.models import Rollout, RolloutQuality
+from rollouts.quality.entries import RolloutEvaluator, evaluators_of
 from rollouts.states import Status as RolloutStatus
+from rollouts.verdicts.quality.outcomes import units_with_outcome
+from rollouts.verdicts.quality.users import Users
+
+NO_OUTCOME = "no_outcome"
+"""The reason why an outcome is missing: none has come yet."""
 
 NOT_SAMPLED = (
     " No more answers are due for it: its online evaluation is paused or takes another sample, it is archived, or a"
@@ -26,13 +34,16 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
     if found is None:
         return None
     evaluators = {one.title: one for one in evaluators_of(rollout)}
-    counts = counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()], timezone.now())
+    counts = {
+        **counts_by_arm(rollout.pk, [one.version_id for one in evaluators.values()], timezone.now()),
+        **_counts_of_outcomes(rollout, evaluators, found["evaluators"]),
+    }
     is_running = rollout.status == RolloutStatus.RUNNING
     sampled = matched_evaluations(rollout.project_id, rollout.config_id) if is_running else {}
     shown = []
     for one in found["evaluators"]:
         evaluator = evaluators[one["title"]]
-        is_sampled = (evaluator.evaluator_id, evaluator.version) in sampled
+        is_sampled = evaluator.is_outcome or (evaluator.evaluator_id, evaluator.version) in sampled
         tasks = {
             arm: _tasks(one["tasks"][arm], counts.get((evaluator.version_id, arm), TaskCounts()))
             for arm in (TARGET, BASELINE)
@@ -49,7 +60,28 @@ def quality_of(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any] |
                 "explanation": one["explanation"] + _incomplete(one) + _awaited({"tasks": tasks}) + warned,
             }
         )
-    return {**found, "evaluators": shown}
+    return {**found, "goal": found.get("goal"), "evaluators": shown}
+
+
+def _counts_of_outcomes(
+    rollout: Rollout, evaluators: Mapping[str, RolloutEvaluator], judged: Iterable[Mapping[str, Any]]
+) -> Mapping[tuple[UUID, str], TaskCounts]:
+    """Returns as due what was allocated to each arm, as done what has an outcome. Raises the errors of the store."""
+    outcomes = [one for one in judged if evaluators[one["title"]].is_outcome]
+    if not outcomes:
+        return {}
+    units = units_by_arm(rollout.project_id, rollout.pk, *rollout.requests_between(timezone.now()))
+    users = RolloutQuality.objects.values_list("users", flat=True).get(pk=rollout.pk) or {}
+    weights = [stage.weight for stage in rollout.stages.all()]
+    found: dict[tuple[UUID, str], TaskCounts] = {}
+    for one in outcomes:
+        known = users.get(one["title"])
+        done = units_with_outcome(from_json(Users, known), weights) if known else {}
+        for arm in (TARGET, BASELINE):
+            number = done.get(arm, one["tasks"][arm]["due"])
+            due = max(number, units.get(arm, 0))
+            found[evaluators[one["title"]].version_id, arm] = TaskCounts(due, number, {NO_OUTCOME: due - number})
+    return found
 
 
 def explained(rollout: Rollout, figures: Mapping[str, Any], quality: Mapping[str, Any] | None) -> str:

@@ -11,7 +11,7 @@ from rollouts.comparison.metrics import latest_figures, open_by_arm, present_out
 from rollouts.comparison.quality import explained, quality_of
 from rollouts.comparison.segments import segments_of
 from rollouts.evaluation import Action, Decision, Metric, Reason, Status
-from rollouts.evaluation.policy import failing_difference
+from rollouts.evaluation.policy import Policy, failing_difference
 from rollouts.forecasts.plan import Plan
 from rollouts.models import Rollout
 from rollouts.serializers import earlier_rollbacks_shown
@@ -40,7 +40,7 @@ def comparison(rollout: Rollout) -> dict[str, Any]:
         "explanation": explained(rollout, figures, quality),
         "target": _arm(rollout.target_version, totals[TARGET]),
         "baseline": _arm(rollout.baseline_version, totals[BASELINE]),
-        "metrics": judged_metrics(figures, policy_of(rollout).cost_allowance),
+        "metrics": judged_metrics(figures, policy_of(rollout)),
         "quality": quality,
         "signals": signals_unless_too_many(rollout),
         "segments": segments_of(rollout),
@@ -60,7 +60,7 @@ def comparison(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[str, dict[str, Any]]:
+def judged_metrics(figures: Mapping[str, Any], policy: Policy) -> dict[str, dict[str, Any]]:
     shown = {}
     # The metrics are put in order, because databases sort the members of objects.
     for metric in Metric:
@@ -69,7 +69,7 @@ def judged_metrics(figures: Mapping[str, Any], cost_allowance: float) -> dict[st
         baseline = one["baseline"]
         shown[metric.value] = {
             **one,
-            "failing_difference": None if baseline is None else failing_difference(metric, baseline, cost_allowance),
+            "failing_difference": None if baseline is None else failing_difference(metric, baseline, policy),
             "decides": one["judged"] and _decides(metric.value, one, figures),
         }
     return shown

@@ -145,4 +145,4 @@ def _is_sizeable(state: State, metric: Metric) -> bool:
     shown = figures(state, metric)
     if shown.difference is None or shown.baseline is None:
         return False
-    return shown.difference >= failing_difference(metric, shown.baseline, state.policy.cost_allowance)
+    return shown.difference >= failing_difference(metric, shown.baseline, state.policy)

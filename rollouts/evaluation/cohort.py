@@ -107,7 +107,8 @@ def _margin(state: State, metric: Metric) -> float | None:
     answering = state.metrics[metric].answering
     if answering is None:
         return None
-    return margin_beside(answering.events, answering.requests, events_of(state.baseline, metric))
+    points = state.policy.threshold(metric).margin
+    return margin_beside(answering.events, answering.requests, events_of(state.baseline, metric), points)
 
 
 def _costs(state: State, users: UserCounts, divisor: float) -> list[float]:

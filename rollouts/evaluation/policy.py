@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -79,6 +79,8 @@ LATENCY_MARGIN = 1.25
 """The factor below which a slower target is harmless."""
 COST_MARGIN = 1.25
 """The factor of the allowed cost below which a more expensive target is harmless."""
+RATE_MARGIN = 0.01
+"""The points below which a higher rate is harmless; so is one below twice the baseline's."""
 LATENCY_P95_SIZE = 1.2
 LATENCY_AVERAGE_SIZE = 1.1
 COST_SIZE = 1.1
@@ -89,9 +91,21 @@ RATE_COUNT_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Threshold:
+    """What a rollout sets for a metric: the difference from which on it may fail, and the one below which it passes. Of
+    rates, points of the baseline's; else factors of it, of cost of what is allowed. None: as without it."""
+
+    fail_from: float | None = None
+    margin: float | None = None
+
+
+_NONE = Threshold()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A rollout's own choices, fixed at its start. A `cost_allowance` of 0.25 accepts a target that costs a quarter
-    more."""
+    more; `thresholds` are by metric."""
 
     unanswered: Action = Action.ROLL_BACK
     error_rate: Action = Action.ROLL_BACK
@@ -103,6 +117,10 @@ class Policy:
     fallback: Action = Action.HOLD
     empty: Action = Action.ROLL_BACK
     cost_allowance: float = 0.25
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+
+    def threshold(self, metric: Metric) -> Threshold:
+        return self.thresholds.get(metric.value, _NONE)
 
     def action(self, metric: Metric) -> Action:
         if metric is Metric.STOPPED:
@@ -114,20 +132,36 @@ class Policy:
     def cost_margin(self) -> float:
         """The factor of the baseline's cost below which a target passes. It lies above the factor at which a target
         fails, so a target at its allowance can pass."""
-        return COST_MARGIN * (1 + self.cost_allowance)
+        return (self.threshold(Metric.COST).margin or COST_MARGIN) * (1 + self.cost_allowance)
+
+    @property
+    def latency_margin(self) -> float:
+        return self.threshold(Metric.LATENCY_P95).margin or LATENCY_MARGIN
 
 
 def rate_size(metric: Metric) -> tuple[float, float]:
     return EXACT_SIZE if metric in EXACT else RATE_SIZE
 
 
-def failing_difference(metric: Metric, baseline: float, cost_allowance: float) -> float:
+def usual_threshold(metric: Metric) -> Threshold:
+    """Returns what holds for a metric whose threshold a rollout does not set, beside the factors of rates."""
     if metric in RATES:
+        return Threshold(rate_size(metric)[0], RATE_MARGIN)
+    factors = {
+        Metric.LATENCY_P95: Threshold(LATENCY_P95_SIZE, LATENCY_MARGIN),
+        Metric.LATENCY_AVERAGE: Threshold(LATENCY_AVERAGE_SIZE),
+        Metric.COST: Threshold(COST_SIZE, COST_MARGIN),
+    }
+    return factors[metric]
+
+
+def failing_difference(metric: Metric, baseline: float, policy: Policy) -> float:
+    own = policy.threshold(metric).fail_from
+    if metric in RATES:
+        if own is not None:
+            return own
         plus, times = rate_size(metric)
         return max(plus, (times - 1) * baseline)
-    sizes = {
-        Metric.LATENCY_P95: LATENCY_P95_SIZE,
-        Metric.LATENCY_AVERAGE: LATENCY_AVERAGE_SIZE,
-        Metric.COST: COST_SIZE * (1 + cost_allowance),
-    }
-    return (sizes[metric] - 1) * baseline
+    factor = own or usual_threshold(metric).fail_from or 1.0
+    allowed = 1 + policy.cost_allowance if metric is Metric.COST else 1.0
+    return (factor * allowed - 1) * baseline

@@ -12,6 +12,8 @@ from rollouts.evaluation.quality.sentences import (
     Judged,
     failing_pairs,
     failing_step,
+    goal_gain,
+    goal_sentence,
     needs_labels,
     not_passing,
     stuck_step,
@@ -207,6 +209,14 @@ def _quality_inconclusive(case: _Case) -> str:
     )
 
 
+def _goal(step: str) -> Callable[[_Case], str]:
+    def said(case: _Case) -> str:
+        found = goal_sentence(case.quality) + goal_gain(case.quality) if case.quality else ""
+        return f"{found or 'The outcomes of both versions were compared.'} {step}"
+
+    return said
+
+
 _SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(
     {
         Reason.METRIC_FAILING: _metric_failing,
@@ -221,6 +231,9 @@ _SENTENCES: Mapping[Reason, Callable[[_Case], str]] = MappingProxyType(
         Reason.QUALITY_FAILING: _quality_failing,
         Reason.QUALITY_UNSCORED: _quality_unscored,
         Reason.QUALITY_INCONCLUSIVE: _quality_inconclusive,
+        Reason.GOAL_BETTER: _goal("The target becomes the active version."),
+        Reason.GOAL_NOT_BETTER: _goal("The baseline stays the active version."),
+        Reason.GOAL_UNDECIDED: _goal("Wait for more outcomes, or end the test by hand."),
         Reason.NO_FAILURE: lambda _: "Nothing speaks against the target so far. The rollout may go on.",
         Reason.PASSING: lambda _: "Every metric is within its limits. The rollout may go on.",
         Reason.NO_CONTROL: lambda _: "Everybody gets the target, and nothing failed before. Nothing is left to do.",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rollouts.evaluation.assess import Assessment, assess
 from rollouts.evaluation.policy import CONTROLLED_WEIGHT, RATE_COUNT_SIZE
 from rollouts.evaluation.quality import QualityAssessment, QualityState, assess_quality
+from rollouts.evaluation.quality.assess import Goal
 from rollouts.evaluation.quality.sentences import Judged
 from rollouts.evaluation.reasons import explain_decision
 from rollouts.evaluation.state import State
@@ -30,6 +31,12 @@ _HEAVIER = 0.25
 _GROSSLY_WORSE = (0.10, 4.0, 10)
 """The difference of unanswered requests that holds a rollout: so many points more, so many times as many, and at least
 so many requests."""
+
+
+_DECISIONS = {
+    Goal.NOT_BETTER: (Decision.ROLL_BACK, Reason.GOAL_NOT_BETTER),
+    Goal.UNDECIDED: (Decision.WAIT, Reason.GOAL_UNDECIDED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,8 @@ def decide(state: State, stage: Stage, *, elapsed_minutes: float, quality: Quali
     judged = None if quality is None else Judged(quality, assess_quality(quality))
     scores = judged.assessment if judged else None
     decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes, quality=scores)
-    waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION
+    # A test goes on until it has its verdict, and nobody has to look because of that.
+    waits_on_evidence = decision is Decision.WAIT and reason not in (Reason.MINIMUM_DURATION, Reason.GOAL_UNDECIDED)
     return Verdict(
         decision=decision,
         reason=reason,
@@ -188,11 +196,14 @@ def _by_status(
         return Decision.WAIT, held
     if _uncompared(state):
         return Decision.WAIT, Reason.NO_COMPARISON
-    is_controlled = stage.weight >= CONTROLLED_WEIGHT
+    if quality is not None and quality.goal is not None and quality.goal.verdict is not Goal.BETTER:
+        return _DECISIONS[quality.goal.verdict]
+    is_test = quality is not None and quality.goal is not None
+    is_controlled = is_test or stage.weight >= CONTROLLED_WEIGHT
     if assessment.status is Status.PASSING:
         if is_controlled and quality is not None and quality.required:
             return Decision.WAIT, Reason.QUALITY_INCONCLUSIVE
-        return Decision.PROMOTE, Reason.PASSING
+        return Decision.PROMOTE, Reason.GOAL_BETTER if is_test else Reason.PASSING
     if not is_controlled:
         return Decision.PROMOTE, Reason.NO_FAILURE
     return Decision.WAIT, Reason.INCONCLUSIVE

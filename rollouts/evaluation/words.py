@@ -61,6 +61,8 @@ def in_words(minutes: float) -> str:
 
 
 def share(value: float) -> str:
+    # A weighted mean of values that are all 1 may be a little less.
+    value = round(value, 12)
     if 0 < value < _SMALLEST_SHARE:
         return "under 0.1 %"
     if 1 - _SMALLEST_SHARE < value < 1:

@@ -14,4 +14,6 @@ def quality_shown(rollout: Rollout) -> list[dict[str, Any]]:
 
 def evaluator_shown(evaluator: RolloutEvaluator | QualityEntry) -> dict[str, Any]:
     known = to_json(evaluator)
+    if evaluator.score_name is not None:
+        known |= dict.fromkeys(("evaluator_id", "version", "calibration", "margin_scale"))
     return {name: known.get(name) for name in shapes.RolloutEvaluator.__annotations__}

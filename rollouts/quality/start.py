@@ -11,14 +11,18 @@ from analytics.models import OnlineEvaluation
 from analytics.online_evaluations.matched import matched_evaluations
 from rollouts.errors import InvalidRolloutError
 from rollouts.evaluation import Action
-from rollouts.quality.entries import RULE, QualityEntry, RolloutEvaluator
+from rollouts.quality.entries import OUTCOME, RULE, QualityEntry, RolloutEvaluator, outcome_id
 
 MAX_EVALUATORS = 5
 """As many as a project may have active online evaluations."""
 
 _NO_EVALUATOR = "There is no such evaluator in this project."
+_OF_EVALUATORS = "Is for evaluators: an outcome has none."
+_GOAL_OF_OUTCOME = "The goal of an A/B test is an outcome: name its `score_name`."
+_IGNORED_GOAL = "The goal of an A/B test decides: take `hold` or `roll_back`."
+_NO_RANGE = "Must differ from `worst`: the value that counts as 1 from the one that counts as 0."
 _NO_VERSION = "The evaluator has no such version."
-_TWICE = "The rollout names this version of the evaluator twice."
+_TWICE = "The rollout names this version of the evaluator, or this outcome, twice."
 _REQUIRED_AND_IGNORED = "An evaluator that is ignored decides nothing, so that it cannot be required."
 _NOT_SAMPLED = (
     "No active online evaluation takes a matched sample for this evaluator{version} and prompt config. Make one with"
@@ -38,7 +42,10 @@ def evaluators_at_start(
     project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
 ) -> tuple[RolloutEvaluator, ...]:
     found = _checked(project_id, config_id, entries)
-    return tuple(_begun(project_id, entry, *one) for entry, one in zip(entries, found, strict=True))
+    return tuple(
+        _outcome(entry) if one is None else _begun(project_id, entry, *one)
+        for entry, one in zip(entries, found, strict=True)
+    )
 
 
 def standing_evaluators(project_id: UUID, config_id: UUID) -> list[RolloutEvaluator]:
@@ -53,15 +60,26 @@ def standing_evaluators(project_id: UUID, config_id: UUID) -> list[RolloutEvalua
 
 def _checked(
     project_id: UUID, config_id: UUID, entries: Sequence[QualityEntry]
-) -> list[tuple[KnownVersion, OnlineEvaluation]]:
+) -> list[tuple[KnownVersion, OnlineEvaluation] | None]:
+    """Returns the version and the online evaluation of each; None for an outcome."""
+    if len(entries) > MAX_EVALUATORS:
+        raise InvalidRolloutError("quality", f"At most {MAX_EVALUATORS} evaluators and outcomes together.")
     sampled = matched_evaluations(project_id, config_id)
-    found: list[tuple[KnownVersion, OnlineEvaluation]] = []
+    found: list[tuple[KnownVersion, OnlineEvaluation] | None] = []
+    titles: set[str] = set()
     for number, entry in enumerate(entries):
-        known = _version(project_id, entry, number)
-        if known.version_id in {one.version_id for one, _ in found}:
-            raise _error(number, "evaluator_id", _TWICE)
         if entry.required and entry.action is Action.IGNORE:
             raise _error(number, "required", _REQUIRED_AND_IGNORED)
+        if entry.goal and entry.score_name is None:
+            raise _error(number, "goal", _GOAL_OF_OUTCOME)
+        if entry.evaluator_id is None:
+            _check_outcome(entry, number, titles)
+            found.append(None)
+            continue
+        known = _version(project_id, entry.evaluator_id, entry, number)
+        if known.title in titles:
+            raise _error(number, "evaluator_id", _TWICE)
+        titles.add(known.title)
         evaluation = sampled.get((known.evaluator_id, known.number))
         if evaluation is None:
             version = "" if entry.version is None else f", version {entry.version},"
@@ -71,9 +89,43 @@ def _checked(
     return found
 
 
-def _version(project_id: UUID, entry: QualityEntry, number: int) -> KnownVersion:
+def _check_outcome(entry: QualityEntry, number: int, titles: set[str]) -> None:
+    for field in ("version", "label_share"):
+        if getattr(entry, field) is not None:
+            raise _error(number, field, _OF_EVALUATORS)
+    if entry.goal and entry.action is Action.IGNORE:
+        raise _error(number, "action", _IGNORED_GOAL)
+    if entry.best == entry.worst:
+        raise _error(number, "best", _NO_RANGE)
+    title = entry.score_name or ""
+    if title in titles:
+        raise _error(number, "score_name", _TWICE)
+    titles.add(title)
+
+
+def _outcome(entry: QualityEntry) -> RolloutEvaluator:
+    name = entry.score_name or ""
+    return RolloutEvaluator(
+        evaluator_id=outcome_id(name),
+        version_id=outcome_id(name),
+        version=1,
+        title=name,
+        kind=OUTCOME,
+        action=entry.action or Action.ROLL_BACK,
+        margin=entry.margin,
+        required=entry.required,
+        calibration=RULE,
+        is_outcome=True,
+        goal=entry.goal,
+        score_name=name,
+        worst=entry.worst,
+        best=entry.best,
+    )
+
+
+def _version(project_id: UUID, evaluator_id: UUID, entry: QualityEntry, number: int) -> KnownVersion:
     try:
-        return get_version(project_id, entry.evaluator_id, entry.version)
+        return get_version(project_id, evaluator_id, entry.version)
     except EvaluatorNotFoundError:
         raise _error(number, "evaluator_id", _NO_EVALUATOR) from None
     except EvaluatorVersionNotFoundError:

@@ -12,8 +12,9 @@ from rollouts.evaluation import Metric, MinuteUsers, State, UserCounts
 from rollouts.evaluation.cohort import LEAST_REQUESTS, weight_before
 from rollouts.evaluation.counts import MEASURES, ByUser
 from rollouts.evaluation.one_user import joined
+from rollouts.evaluation.policy import LATENCY_MARGIN
 from rollouts.evaluation.statistics.clusters import ClusterSums
-from rollouts.evaluation.statistics.grid import BINS_PER_MARGIN, LOG_RATIO
+from rollouts.evaluation.statistics.grid import LOG_RATIO, bins_of_factor
 from rollouts.evaluation.statistics.reference import Reference
 from rollouts.open_requests.still_open import Counted
 from rollouts.verdicts.minutes import ordered
@@ -33,12 +34,12 @@ Cell = tuple[int, int, str]
 Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
 
 
-def limits_of(latency: Reference | None, cost: Reference | None) -> UnitLimits:
+def limits_of(latency: Reference | None, cost: Reference | None, latency_margin: float = LATENCY_MARGIN) -> UnitLimits:
     return UnitLimits(
         latency_cap_ms=latency.cap if latency else _NO_CAP,
         slow_bin=latency.slow_bin if latency else _NO_BIN,
         cost_cap=cost.cap if cost else _NO_CAP,
-        eased_bin=latency.slow_bin + BINS_PER_MARGIN if latency else _NO_BIN,
+        eased_bin=latency.slow_bin + bins_of_factor(latency_margin) if latency else _NO_BIN,
     )
 
 

@@ -108,7 +108,7 @@ def recorded_window(
     _add_open(arms, new, last)
     clusters: Clusters = {}
     if rollout.allocation_type != AllocationType.RANDOM and arms:
-        limits = limits_of(state.latency.reference, state.cost.reference)
+        limits = limits_of(state.latency.reference, state.cost.reference, state.policy.latency_margin)
         _add_users(arms, rows, stages, limits)
         by_user = minute_users(rows, limits, remembered=remaining, new=new, minute=last)
         for cell, arm in arms.items():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rollouts.evaluation import Metric
-from rollouts.evaluation.policy import RATE_COUNT_SIZE, RATES, failing_difference
+from rollouts.evaluation.policy import RATE_COUNT_SIZE, RATES, Policy, failing_difference
 from rollouts.evaluation.quality.rules import QUALITY_SIZE
 from rollouts.evaluation.statistics.intervals import TIGHTEST_AT, half_width, rate_variance
 from rollouts.watch.hours import WATCHED, Hour, Sums
@@ -65,14 +65,14 @@ class Subject:
     misses: float
 
 
-def subject_of(metric: Metric, *, cost_allowance: float) -> Subject:
+def subject_of(metric: Metric, policy: Policy) -> Subject:
     return Subject(
         metric.value,
         lambda hour: hour.sums.get(metric),
         is_rate=metric in RATES or metric is Metric.LATENCY_P95,
         least_events=RATE_COUNT_SIZE if metric in RATES else 0,
-        allowed=lambda usual: cost_allowance * usual if metric is Metric.COST else 0.0,
-        smallest=lambda usual: smallest_difference(metric, usual, cost_allowance),
+        allowed=lambda usual: policy.cost_allowance * usual if metric is Metric.COST else 0.0,
+        smallest=lambda usual: smallest_difference(metric, usual, policy),
         misses=MISSES,
     )
 
@@ -106,9 +106,11 @@ def compared(week: Week, after: Sequence[Hour]) -> Compared | None:
     return Compared(value, usual, low, high, is_worse)
 
 
-def smallest_difference(metric: Metric, usual: float, cost_allowance: float) -> float:
-    of = Metric.ERROR_RATE if metric is Metric.LATENCY_P95 else metric
-    return failing_difference(of, usual, cost_allowance)
+def smallest_difference(metric: Metric, usual: float, policy: Policy) -> float:
+    if metric is Metric.LATENCY_P95:
+        # A share of slow answers, whatever the rollout asks of its errors.
+        return failing_difference(Metric.ERROR_RATE, usual, Policy())
+    return failing_difference(metric, usual, policy)
 
 
 @dataclass(frozen=True, slots=True)

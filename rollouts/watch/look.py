@@ -197,9 +197,9 @@ def _save(rollout: Rollout, seen: RolloutWatch, before: Before, hours: Sequence[
 
 
 def _compared(rollout: Rollout, before: Before, hours: Sequence[Hour]) -> Mapping[str, Compared]:
-    allowance = policy_of(rollout).cost_allowance
+    policy = policy_of(rollout)
     subjects = [
-        *(subject_of(metric, cost_allowance=allowance) for metric in WATCHED),
+        *(subject_of(metric, policy) for metric in WATCHED),
         *(subject_of_scores(one.title, of=len(before.scores)) for one in before.scores),
     ]
     found: dict[str, Compared] = {}

@@ -35,6 +35,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
     assert (transition["action"], transition["from_status"], transition["to_status"]) == ("create", "", "pending")
     assert body == {
         "id": body["id"],
+        "kind": "rollout",
         "project_id": str(api.project.pk),
         "config_id": str(api.config.pk),
         "config_name": api.config.name,
@@ -56,6 +57,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
             "fallback": "hold",
             "empty": "roll_back",
             "cost_allowance": 0.5,
+            "thresholds": {},
         },
         "gate": {
             "kind": "none",
@@ -313,3 +315,20 @@ def test_list__filters_and_pages__newest_first(api: Api, django_assert_num_queri
         body = api.client.get(PATH).json()
     assert body["count"] == 3
     assert "transitions" not in body["results"][0]
+
+
+def test_create__thresholds__kept_and_each_wrong_one_named(api: Api) -> None:
+    thresholds = {"unanswered": {"fail_from": 0.001, "margin": 0.002}, "cost_per_request": {"margin": 1.5}}
+    body = api.created(policy={"thresholds": thresholds})
+    assert body["policy"]["thresholds"] == {
+        "unanswered": {"fail_from": 0.001, "margin": 0.002},
+        "cost_per_request": {"fail_from": None, "margin": 1.5},
+    }
+    for name, given, field in (
+        ("unanswered", {"fail_from": 0.00001}, "fail_from"),
+        ("error_rate", {"fail_from": 0.02}, "margin"),
+        ("latency_p95", {"margin": 1.1}, "margin"),
+        ("latency_average", {"margin": 2}, "margin"),
+    ):
+        response = api.create(policy={"thresholds": {name: given}})
+        assert list(response.json()["error"]["details"]) == [f"policy.thresholds.{name}.{field}"]

@@ -7,6 +7,7 @@ import pytest
 
 from rollouts.comparison import wire as comparisons
 from rollouts.comparison.tables import change, figure, metric_rows
+from rollouts.evaluation import Policy
 from tests.tables.cases import tabled
 
 
@@ -35,7 +36,7 @@ def verdict(reason: str, *, decision: str = "wait", **metrics: dict[str, Any]) -
 
 
 def judged_metrics(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return comparisons.judged_metrics(figures, 0.25)
+    return comparisons.judged_metrics(figures, Policy())
 
 
 @tabled

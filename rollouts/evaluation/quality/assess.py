@@ -17,7 +17,7 @@ from rollouts.evaluation.quality.rules import (
 )
 from rollouts.evaluation.quality.state import EvaluatorState, QualityState
 from rollouts.evaluation.statistics.ebh import e_bh
-from rollouts.evaluation.statistics.evidence import log_sum
+from rollouts.evaluation.statistics.evidence import log_mean, log_sum
 from rollouts.evaluation.statistics.intervals import Figures, compared_means, rate_variance, value_variance
 from rollouts.evaluation.terms import Action, Status
 
@@ -33,6 +33,31 @@ class NotPassing(StrEnum):
     MISSING_SCORES = "missing_scores"
     NOT_CERTAIN = "not_certain"
     LABELS_UNRELIABLE = "labels_unreliable"
+
+
+class Goal(StrEnum):
+    """The verdict of an A/B test."""
+
+    BETTER = "better"
+    NOT_BETTER = "not_better"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class GoalStatus:
+    """`evidence` is ln E that the target is better, `safety` that it is not better by the margin. Either decides from
+    `PASS_AT` on."""
+
+    title: str
+    evidence: float
+    safety: float
+
+    @property
+    def verdict(self) -> Goal:
+        # A gain that is certain counts, although it may be smaller than the margin.
+        if self.evidence >= PASS_AT:
+            return Goal.BETTER
+        return Goal.NOT_BETTER if self.safety >= PASS_AT else Goal.UNDECIDED
 
 
 NOT_BY_WAITING = frozenset(NotPassing) - {NotPassing.NOT_CERTAIN}
@@ -61,7 +86,7 @@ class QualityAssessment:
     anything.
 
     `unscored` holds a rollout whose target has more missing scores. `action` follows when quality fails. `required` are
-    the evaluators that must pass and do not.
+    the evaluators that must pass and do not. An A/B test has a `goal`.
     """
 
     status: Status
@@ -72,6 +97,7 @@ class QualityAssessment:
     unscored_evidence: float
     required: tuple[str, ...]
     evaluators: Mapping[str, EvaluatorStatus]
+    goal: GoalStatus | None = None
 
 
 def assess_quality(state: QualityState) -> QualityAssessment:
@@ -91,7 +117,12 @@ def assess_quality(state: QualityState) -> QualityAssessment:
         unscored_evidence=max((_log_missing(state, rules) for rules in _by_basis(state.deciding)), default=0.0),
         required=required,
         evaluators=statuses,
+        goal=next((_goal(state.of(rule.title), rule) for rule in state.evaluators if rule.goal), None),
     )
+
+
+def _goal(one: EvaluatorState, rule: Evaluator) -> GoalStatus:
+    return GoalStatus(rule.title, log_mean(one.better), log_mean(one.not_better))
 
 
 def figures_of(state: QualityState, title: str) -> Figures:
@@ -133,9 +164,7 @@ def _failing_action(state: QualityState) -> Action | None:
 
 def _fails(state: QualityState, rules: Iterable[Evaluator], believed: Callable[[EvaluatorState], bool]) -> bool:
     telling = [rule for rule in rules if _is_sizeable(state.of(rule.title), rule)]
-    if not state.sticky:
-        return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
-    if _log_share(state, telling, _user_evidence) >= QUALITY_FAILS_AT:
+    if _log_share(state, telling, _independent_evidence) >= QUALITY_FAILS_AT:
         return True
     telling = [rule for rule in telling if believed(state.of(rule.title))]
     return _log_share(state, telling, _evidence) >= QUALITY_FAILS_AT
@@ -166,8 +195,9 @@ def _log_share(state: QualityState, rules: Iterable[Evaluator], log: Callable[[E
     return log_sum(known) - math.log(len(state.deciding)) if known else -math.inf
 
 
-def _user_evidence(one: EvaluatorState) -> float:
-    return one.users.evidence if one.users is not None else -math.inf
+def _independent_evidence(one: EvaluatorState) -> float:
+    """Returns the evidence of what does not depend on each other: of users, where tasks of one user do."""
+    return one.evidence if one.users is None else one.users.evidence
 
 
 def _by_basis(rules: Iterable[Evaluator]) -> list[list[Evaluator]]:
@@ -208,8 +238,7 @@ def _named(state: QualityState) -> set[str]:
     """Names evaluators by e-BH, each basis by itself, because their clocks differ."""
     named: set[str] = set()
     for rules in _by_basis(state.evaluators):
-        log = _user_evidence if state.sticky else _evidence
-        logs = [log(state.of(rule.title)) for rule in rules]
+        logs = [_independent_evidence(state.of(rule.title)) for rule in rules]
         places = e_bh(logs, level=SHOWN_LEVEL, hypotheses=len(state.evaluators))
         named |= {rules[place].title for place in places}
     return named

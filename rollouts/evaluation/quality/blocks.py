@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rollouts.evaluation.one_user import design_within
 from rollouts.evaluation.quality.counts import Task, UserTasks
+from rollouts.evaluation.quality.outcomes import rate_factors, with_goal
 from rollouts.evaluation.quality.pairing import pair_factors
 from rollouts.evaluation.quality.rules import Evaluator
 from rollouts.evaluation.quality.state import EvaluatorState
@@ -29,8 +30,10 @@ def with_block(
         design = _design_of_block((*target, *baseline), (*own, *theirs))
         one = replace(one, block_design=design, variation=one.variation.with_block(*_sums(theirs)))
     factors = pair_factors(own, theirs, rule, reach(rule, prediction))
+    if rule.goal:
+        one = with_goal(one, rule, own, theirs)
     return one.with_factors(
-        factors.worse,
+        (rate_factors(own, theirs) if rule.is_outcome else None) or factors.worse,
         factors.not_worse,
         waiting,
         pairs=one.pairs + factors.pairs,

@@ -16,6 +16,8 @@ QUALITY_FAILS_AT, UNSCORED_FAILS_AT = -math.log(QUALITY_ALPHA), -math.log(UNSCOR
 QUALITY_SIZE = 0.05
 """The smallest loss of the mean score that is worth acting on, in the units of people's labels."""
 DEFAULT_MARGIN = 0.10
+GOAL_MARGIN = 0.05
+"""The smallest gain of an A/B test's goal that counts, unless the test says otherwise."""
 MAX_MISSING_SHARE = 0.2
 """The share of pairs without both scores above which nothing passes."""
 FIRST_SHARE = VALUES_FIRST_SHARE
@@ -26,11 +28,12 @@ answers from its first request on."""
 class Basis(StrEnum):
     SCORES = "scores"
     LABELS = "labels"
+    OUTCOMES = "outcomes"
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """A version of an evaluator in a rollout.
+    """A version of an evaluator in a rollout, or an outcome that the application sends: `is_outcome`.
 
     `margin` is the largest harmless loss of the mean score. With `label_share`, that share of its due tasks, chosen by
     hash, is also due for a person, and the labels correct its scores.
@@ -38,6 +41,8 @@ class Evaluator:
     `margin_scale`, for scores without labels, is how much of a true loss they show: 1 for rules, which are right by
     definition; for a judge, the lower limit of sensitivity + specificity - 1; None while unknown, when the target
     cannot pass.
+
+    An outcome may be the `goal` of an A/B test; its margin is then the smallest gain that counts.
     """
 
     title: str
@@ -46,6 +51,8 @@ class Evaluator:
     required: bool = False
     label_share: float | None = None
     margin_scale: float | None = 1.0
+    is_outcome: bool = False
+    goal: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 1:
@@ -57,6 +64,8 @@ class Evaluator:
 
     @property
     def basis(self) -> Basis:
+        if self.is_outcome:
+            return Basis.OUTCOMES
         return Basis.SCORES if self.label_share is None else Basis.LABELS
 
     @property

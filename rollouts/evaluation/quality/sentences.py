@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rollouts.evaluation.policy import PASS_AT, RATE_COUNT_SIZE
-from rollouts.evaluation.quality.assess import EvaluatorStatus, NotPassing, QualityAssessment, is_unchecked
+from rollouts.evaluation.quality.assess import EvaluatorStatus, Goal, NotPassing, QualityAssessment, is_unchecked
 from rollouts.evaluation.quality.state import QualityState, TaskTotals
 from rollouts.evaluation.quality.values import MIN_LABELS
 from rollouts.evaluation.terms import Action
@@ -32,6 +32,15 @@ _STEPS: Mapping[NotPassing, str] = MappingProxyType(
     }
 )
 """What to do where neither more requests nor more scores make an evaluator pass."""
+
+
+_VERDICTS: Mapping[Goal, str] = MappingProxyType(
+    {
+        Goal.BETTER: "better with the target",
+        Goal.NOT_BETTER: "not better with the target",
+        Goal.UNDECIDED: "undecided so far",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,30 @@ def failing_pairs(judged: Judged) -> str:
     return "; ".join(_named(judged, title, pair(judged, title)) for title in failing(judged))
 
 
+def goal_sentence(judged: Judged) -> str:
+    """Returns the verdict of an A/B test; "" without a goal."""
+    goal = judged.assessment.goal
+    if goal is None:
+        return ""
+    both = pair(judged, goal.title)
+    if not both:
+        return f"{goal.title} is undecided: no outcomes to compare yet."
+    return f"{goal.title} is {_VERDICTS[goal.verdict]}: {both}."
+
+
+def goal_gain(judged: Judged) -> str:
+    """Returns the interval of the target's gain as a sentence; "" while it is unknown."""
+    goal = judged.assessment.goal
+    shown = judged.assessment.evaluators[goal.title].figures if goal else None
+    if shown is None or shown.low is None or shown.high is None:
+        return ""
+    low, high = (100 * min(1.0, max(-1.0, one)) for one in (shown.low, shown.high))
+    return f" The difference is between {low:+.1f} and {high:+.1f} points (95 %, however often one looks)."
+
+
 def failing_step(judged: Judged) -> str:
+    if all(judged.state.rule(title).is_outcome for title in failing(judged)):
+        return "Read the requests whose outcome was bad and mend the version"
     if any(unchecked(judged, title) for title in failing(judged)):
         return (
             "Label some of the answers with low scores to learn whether people agree, and mend the version if they do"

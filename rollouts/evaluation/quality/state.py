@@ -44,6 +44,8 @@ class EvaluatorState(Ledger):
     `labels` are those of earlier blocks, `user_labels` those of earlier blocks of users, whose tasks are in blocks of
     both kinds. `told` says whether they carry information, and is None by formula 3, which takes it for granted. The
     open block's tasks and users are held as they came.
+
+    Of the goal of an A/B test, `better` and `not_better` are what `worse` and `safe` are with the arms exchanged.
     """
 
     unscored: tuple[float, ...] = ()
@@ -55,6 +57,8 @@ class EvaluatorState(Ledger):
     labels: LabelSums = field(default_factory=LabelSums)
     user_labels: LabelSums = field(default_factory=LabelSums)
     told: LabelInformation | None = None
+    better: tuple[float, ...] = ()
+    not_better: tuple[float, ...] = ()
     target: TaskTotals = field(default_factory=TaskTotals)
     baseline: TaskTotals = field(default_factory=TaskTotals)
     drifted: bool = False
@@ -115,22 +119,30 @@ def initial_quality(evaluators: Sequence[Evaluator], *, weights: Sequence[int], 
     if len({one.title for one in evaluators}) < len(evaluators):
         raise ValueError("evaluators: two have the same title")
     first = math.log(beginnings(tuple(weights), FIRST_SHARE)[0])
-    design = None if sticky else 1.0
-    begin = EvaluatorState(
-        worse=(first,) * len(STAKES),
-        safe=(0.0,) * len(STAKES),
-        unscored=(first,) * len(SHARE_TILTS if sticky else ODDS),
-        design=design,
-        next_design=design,
-        users=UserState((first,) * len(STAKES)) if sticky else None,
-        told=LabelInformation(),
-    )
+
+    def begin(rule: Evaluator) -> EvaluatorState:
+        # A user has one outcome, so that outcomes do not depend on each other.
+        clustered = sticky and not rule.is_outcome
+        design = None if clustered else 1.0
+        nothing = (0.0,) * len(STAKES)
+        return EvaluatorState(
+            worse=(first,) * len(STAKES),
+            safe=nothing,
+            unscored=(first,) * len(SHARE_TILTS if clustered else ODDS),
+            design=design,
+            next_design=design,
+            users=UserState((first,) * len(STAKES)) if clustered else None,
+            told=LabelInformation(),
+            better=nothing if rule.goal else (),
+            not_better=nothing if rule.goal else (),
+        )
+
     return QualityState(
         weights=tuple(weights),
         sticky=sticky,
         evaluators=tuple(evaluators),
         bases={
-            basis: BasisState({one.title: begin for one in evaluators if one.basis is basis})
+            basis: BasisState({one.title: begin(one) for one in evaluators if one.basis is basis})
             for basis in Basis
             if any(one.basis is basis for one in evaluators)
         },

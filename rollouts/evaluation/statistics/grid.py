@@ -24,6 +24,11 @@ def bin_of(value: float) -> int:
     return 0 if value <= 0 else 1 + math.floor(math.log(max(value, 1.0)) / LOG_RATIO + 0.5)
 
 
+def bins_of_factor(factor: float) -> int:
+    """Returns how many bins lie between a value and so many times the value, rounded down: 10 for 1.25."""
+    return math.floor(math.log(factor) / LOG_RATIO + 1e-9)
+
+
 @lru_cache(maxsize=4096)
 def value_of(bin_number: int) -> float:
     return 0.0 if bin_number <= 0 else math.exp((bin_number - 1) * LOG_RATIO)

@@ -6,8 +6,9 @@ from typing import Any
 from rollouts.evaluation.json_form import to_json
 from rollouts.evaluation.policy import PASS_AT
 from rollouts.evaluation.quality import QualityAssessment
+from rollouts.evaluation.quality.assess import GoalStatus
 from rollouts.evaluation.quality.rules import QUALITY_FAILS_AT, UNSCORED_FAILS_AT
-from rollouts.evaluation.quality.sentences import Judged, explain_evaluator, failing
+from rollouts.evaluation.quality.sentences import Judged, explain_evaluator, failing, goal_gain, goal_sentence
 from rollouts.evaluation.terms import Status
 from rollouts.quality.entries import RolloutEvaluator
 from rollouts.quality.shown import evaluator_shown
@@ -19,7 +20,9 @@ def quality_figures(reading: QualityReading, assessment: QualityAssessment) -> d
     """`through`, by basis, is enough to repeat the verdict from the stored minutes. Evidence, safety and their
     thresholds are natural logarithms of e-values."""
     judged = Judged(reading.state, assessment)
+    goal = {"goal": _goal(judged, assessment.goal)} if assessment.goal else {}
     return {
+        **goal,
         "status": assessment.status.value,
         "judged": assessment.judged,
         "action": assessment.action.value if assessment.action else None,
@@ -31,6 +34,17 @@ def quality_figures(reading: QualityReading, assessment: QualityAssessment) -> d
         "required": list(assessment.required),
         "through": times_shown(reading.through),
         "evaluators": [_evaluator(judged, one) for one in reading.evaluators],
+    }
+
+
+def _goal(judged: Judged, goal: GoalStatus) -> Mapping[str, Any]:
+    return {
+        "title": goal.title,
+        "verdict": goal.verdict.value,
+        "evidence": goal.evidence,
+        "safety": goal.safety,
+        "threshold": PASS_AT,
+        "explanation": goal_sentence(judged) + goal_gain(judged),
     }
 
 

@@ -32,6 +32,7 @@ from rollouts.verdicts.quality.minutes import (
     with_opinions,
     with_other_shares,
 )
+from rollouts.verdicts.quality.outcomes import votes_between
 from rollouts.verdicts.quality.users import Users, UsersByTitle
 
 T = TypeVar("T")
@@ -66,6 +67,11 @@ def read_quality(
     minutes: list[QualityMinute] = []
     for basis in state.bases:
         own = [one for one in evaluators if one.basis is basis]
+        if basis is Basis.OUTCOMES:
+            votes = votes_between(rollout, own, stages, users, through.get(basis, began), now)
+            minutes += minutes_of(basis, votes.tasks, {one.version_id: one.title for one in own}, None)
+            through[basis], users = votes.until, votes.users
+            continue
         tasks, until = _ended(rollout, own, basis, stages, through.get(basis, began), now)
         found = minutes_of(basis, tasks, {one.version_id: one.title for one in own}, _buckets(rollout, tasks))
         if basis is Basis.LABELS:

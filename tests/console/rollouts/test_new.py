@@ -22,7 +22,7 @@ from rollouts.forecasts import plan as planning
 from rollouts.models import Rollout
 from rollouts.quality.entries import entries_of
 from rollouts.services import roll_back_rollout
-from rollouts.states import DEFAULT_STAGES
+from rollouts.states import DEFAULT_STAGES, TEST_STAGES
 from tests.factories.core import client_of, make_staff
 from tests.factories.datasets import make_dataset
 from tests.factories.evaluators import make_evaluator
@@ -330,3 +330,38 @@ def test_form__judge_that_nobody_checked__warned_of_before_and_after_the_start(
 def test_form__evaluator_without_a_matched_sample__is_refused(editor: Client, config: PromptConfig) -> None:
     text = text_of(sent(editor, config, evaluators=[str(make_evaluator(config.project).pk)]))
     assert "Select a valid choice." in text
+
+
+def test_form__outcomes_and_a_goal__an_ab_test_of_one_day(editor: Client, config: PromptConfig) -> None:
+    given = {"outcomes": "resolved, converted", "reversed_outcomes": "escalated", "goal": "bought", "gain": "2"}
+    assert sent(editor, config, DEFAULT_STAGES, **given).status_code == 302
+    rollout = Rollout.objects.get()
+    found = [(one.score_name, one.worst, one.best, one.goal, one.margin) for one in entries_of(rollout)]
+    assert found == [
+        ("resolved", 0.0, 1.0, False, 0.1),
+        ("converted", 0.0, 1.0, False, 0.1),
+        ("escalated", 1.0, 0.0, False, 0.1),
+        ("bought", 0.0, 1.0, True, 0.02),
+    ]
+    assert [stage.plan for stage in rollout.stages.all()] == list(TEST_STAGES)
+
+
+def test_form__test_up_to_100_percent__is_refused(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, goal="bought"))
+    assert "An A/B test has one stage, below 100 %" in text
+
+
+def test_form__thresholds_of_its_own__kept_and_priced_in_the_forecast(editor: Client, config: PromptConfig) -> None:
+    given = {"fail_from_unanswered": "1", "margin_unanswered": "2", "fail_from_latency_p95": "1.1"}
+    forecast = text_of(sent(editor, config, action="forecast", **given))
+    assert "Unanswered, at 10 %: a target that is just as much worse as may fail is found after about" in forecast
+    assert not Rollout.objects.exists()
+    sent(editor, config, **given)
+    thresholds = {"unanswered": {"fail_from": 0.01, "margin": 0.02}, "latency_p95": {"fail_from": 1.1}}
+    assert Rollout.objects.get().policy["thresholds"] == thresholds
+
+
+def test_form__threshold_that_nothing_could_decide__error_at_the_field(editor: Client, config: PromptConfig) -> None:
+    text = text_of(sent(editor, config, fail_from_unanswered="3"))
+    assert "between the two nothing is ever decided" in text
+    assert not Rollout.objects.exists()

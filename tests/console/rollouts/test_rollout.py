@@ -289,7 +289,8 @@ def test_page__every_reason__on_top_where_it_stops_the_rollout(client: Client, t
     assert "So it is. Do that." in text
     held = reason not in {
         Reason.MINIMUM_DURATION, Reason.MINIMUM_REQUESTS, Reason.INCONCLUSIVE, Reason.NO_FAILURE, Reason.PASSING,
-        Reason.NO_CONTROL, Reason.QUALITY_INCONCLUSIVE,
+        Reason.NO_CONTROL, Reason.QUALITY_INCONCLUSIVE, Reason.GOAL_BETTER, Reason.GOAL_NOT_BETTER,
+        Reason.GOAL_UNDECIDED,
     }  # fmt: skip
     assert ("<strong>Held at 10 %.</strong> So it is. Do that." in text) is held
     assert ("What the versions differ in" in text) is held

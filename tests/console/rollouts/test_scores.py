@@ -13,11 +13,13 @@ from analytics.models import EvaluationTask, Evaluator
 from console.rollouts.scores import counted
 from core.ui.formats import MINUS
 from gateway.evaluations.services import change_online_evaluation
+from rollouts.comparison import quality
 from rollouts.comparison.metrics import latest_figures
 from rollouts.evaluation.terms import Action
 from rollouts.models import Rollout, RolloutEvaluation
 from rollouts.quality.entries import QualityEntry
 from rollouts.services import pause_rollout
+from rollouts.states import TEST_STAGES
 from tests.console.rollouts.test_rollout import shown, signed_in
 from tests.console.rollouts.test_rollout import totals as totals
 from tests.factories.evaluators import make_evaluator
@@ -134,3 +136,23 @@ def test_panel__ratings_of_users__are_no_rule(client: Client) -> None:
 
     assert "the ratings of users, as they are" in text
     assert "a rule, which is right by definition" not in text
+
+
+def test_ab_test__its_page__begins_with_the_verdict_and_counts_what_is_missing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config(versions=2)
+    goal = QualityEntry(score_name="resolved", goal=True)
+    rollout = make_rollout(config, started=True, quality=[goal], stages=TEST_STAGES)
+    monkeypatch.setattr(quality, "units_by_arm", lambda *_: {"target": 7, "baseline": 8})
+
+    text = panel_of(signed_in(client, rollout), rollout)
+
+    assert "0 of 7 requests have one, 7 none yet" in text
+    assert "an outcome that your application sends, the goal of this A/B test" in text
+    assert "E that it is not better by +10.00 points" in text
+    page = shown(client, rollout)
+    assert "A/B test; people decide" in page or "A/B test; decides by itself" in page
+    verdict = page.partition('id="panel-verdict"')[2]
+    first = re.sub(r"<[^>]*>", " ", verdict.partition("<p")[2].partition("</p>")[0].partition(">")[2]).strip()
+    assert first == "resolved is undecided: no outcomes to compare yet."

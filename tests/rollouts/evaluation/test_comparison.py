@@ -96,7 +96,7 @@ def test_figures__whatever_fails__differs_by_at_least_what_the_page_says() -> No
                     shown = figures(state, metric)
                     assert shown.difference is not None
                     assert shown.baseline is not None
-                    assert shown.difference >= failing_difference(metric, shown.baseline, state.policy.cost_allowance)
+                    assert shown.difference >= failing_difference(metric, shown.baseline, state.policy)
                     failing.add(metric)
 
     assert failing == {

@@ -47,6 +47,10 @@ def test_create__with_an_evaluator__as_asked_for_and_then_as_at_the_start(api: A
         "label_share": None,
         "margin_scale": None,
         "calibration": None,
+        "score_name": None,
+        "worst": 0.0,
+        "best": 1.0,
+        "goal": False,
     }
     assert body["quality"] == [before]
     assert api.get(body["id"])["quality"] == [before]

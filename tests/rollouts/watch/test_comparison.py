@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from rollouts.evaluation import Metric
+from rollouts.evaluation import Metric, Policy
 from rollouts.watch.comparison import MISSES, Compared, Week, compared, subject_of
 from rollouts.watch.hours import Hour, Sums
 
@@ -27,7 +27,7 @@ def rates(shares: Iterable[float], *, first: int = 0, requests: int = 600) -> li
 
 
 def looked(before: Sequence[Hour], since: Sequence[Hour], metric: Metric = Metric.UNANSWERED) -> Compared | None:
-    week = Week.of(before, subject_of(metric, cost_allowance=0.25))
+    week = Week.of(before, subject_of(metric, Policy()))
     return compared(week, since) if week else None
 
 

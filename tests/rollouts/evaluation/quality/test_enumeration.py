@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from rollouts.evaluation.quality import (
     ArmTasks,
-    Basis,
     Evaluator,
     EvaluatorTasks,
     QualityMinute,
@@ -162,7 +161,7 @@ def in_stage(
     state: QualityState, stage: int, tasks: Mapping[str, tuple[Sequence[Task], Sequence[Task]]]
 ) -> QualityState:
     """Returns the state after these tasks, and after the next stage has closed their block."""
-    for basis in Basis:
+    for basis in state.bases:
         titles = [rule.title for rule in state.evaluators if rule.basis is basis]
         arms = {title: [ArmTasks(tuple(arm)) for arm in tasks[title]] for title in titles}
         found = {title: EvaluatorTasks(target, baseline) for title, (target, baseline) in arms.items()}
@@ -213,7 +212,7 @@ def test_sticky_users_and_several_evaluators__every_course_of_two_stages__have_m
     begin = initial_quality(SEVERAL, weights=WEIGHTS, sticky=True)
 
     def after(state: QualityState, stage: int, way: Sequence[int]) -> QualityState:
-        for basis in Basis:
+        for basis in state.bases:
             found = {}
             for rule in SEVERAL:
                 if rule.basis is basis:
