@@ -23,6 +23,7 @@ ApplicationError
 ├── CredentialUnreadableError       500 credential_unreadable
 ├── InternalError                   500 internal_error
 ├── LimitsUnavailableError          503 limits_unavailable
+├── ServiceRestartingError          503 service_restarting
 └── ProviderUnavailableError        503 provider_unavailable, provider_timeout
     └── QuotaError                      503 insufficient_quota
 """
@@ -137,6 +138,11 @@ class ProviderUnavailableError(ServiceUnavailableError):
 LimitsUnavailableError = ServiceUnavailableError.kind(
     "limits_unavailable",
     "Requests cannot be counted while Redis is away, and the project's setting limits_without_redis refuses them then",
+)
+
+
+ServiceRestartingError = ServiceUnavailableError.kind(
+    "service_restarting", "The service is restarting and could not finish the answer; send the request again"
 )
 
 

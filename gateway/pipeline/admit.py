@@ -35,9 +35,7 @@ _NO_LIMITS = CallerLimits()
 Rates = Sequence[tuple[bytes, bytes]]
 
 
-def refusal(
-    limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates
-) -> ApplicationError:
+def refusal(limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates) -> ApplicationError:
     if refused_by == UNCOUNTED:
         return LimitsUnavailableError(headers=_WHEN_REDIS_IS_BACK)
     prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")
