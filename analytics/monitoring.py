@@ -60,7 +60,8 @@ def _alarms(found: Found) -> Iterable[Alarm]:
     if lag > settings.SHIPPING_BEHIND_SECONDS:
         yield Alarm("shipping_behind", f"Records have waited for {lag:.0f} seconds to reach the request log.")
     if found["dead_letters"]:
-        yield Alarm("dead_letters", f"{found['dead_letters']} records lie in the spool's folder `dead`.")
+        text = f"{found['dead_letters']} records lie in the spool's folder `dead`: see `manage.py dead_letters list`."
+        yield Alarm("dead_letters", text)
 
 
 def _export() -> dict[str, Any]:

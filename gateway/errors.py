@@ -22,6 +22,8 @@ ApplicationError
 ├── ProviderFailedError             500 provider_error
 ├── CredentialUnreadableError       500 credential_unreadable
 ├── InternalError                   500 internal_error
+├── LimitsUnavailableError          503 limits_unavailable
+├── ServiceRestartingError          503 service_restarting
 └── ProviderUnavailableError        503 provider_unavailable, provider_timeout
     └── QuotaError                      503 insufficient_quota
 """
@@ -131,6 +133,17 @@ InternalError = ApplicationError.kind("internal_error")
 
 class ProviderUnavailableError(ServiceUnavailableError):
     code = "provider_unavailable"
+
+
+LimitsUnavailableError = ServiceUnavailableError.kind(
+    "limits_unavailable",
+    "Requests cannot be counted while Redis is away, and the project's setting limits_without_redis refuses them then",
+)
+
+
+ServiceRestartingError = ServiceUnavailableError.kind(
+    "service_restarting", "The service is restarting and could not finish the answer; send the request again"
+)
 
 
 class QuotaError(WithProviderError, ProviderUnavailableError):

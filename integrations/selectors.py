@@ -15,6 +15,7 @@ from integrations.models import ModelPrice, ProviderIntegration, called
 from integrations.pricing.cost import Price
 from integrations.pricing.terms import NO_TERMS
 from integrations.providers.base import Credentials
+from integrations.transport.ambient import resolved
 
 SANDBOX = "sandbox"
 
@@ -32,7 +33,7 @@ def read_deployments(project_id: UUID) -> tuple[list[Deployment], frozenset[str]
     found, unreadable = [], set()
     for row in project_integrations(project_id).filter(enabled=True):
         try:
-            found.append(deployment_of(row, credentials_of(row)))
+            found.append(deployment_of(row, resolved(credentials_of(row))))
         except UndecryptableSecretError:
             unreadable.add(row.provider)
             logger.error("integration.undecryptable integration_id=%s provider=%s", row.pk, row.provider)

@@ -12,9 +12,10 @@ from integrations.access.credentials import MASK, extra_names, forwarded_names, 
 from integrations.connectivity.outcomes import ConnectionOutcome
 from integrations.models import MAX_PRIORITY, MAX_VENDOR_LIMIT, MAX_WEIGHT, NAME_LENGTH, ProviderIntegration
 from integrations.pricing.serializers import PriceField
+from integrations.providers.base import AMBIENT
 from integrations.services import Default, IntegrationChange
 
-OPTIONS = ("api_version", "deployment", "region", "project", "location", "responses_models")
+OPTIONS = ("api_version", "deployment", "region", "project", "location", "responses_models", "credentials")
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 
 
@@ -88,6 +89,12 @@ class IntegrationChangeSerializer(BodySerializer):
         allow_blank=True,
         max_length=500,
         help_text="Beginnings of the names of models that get tools with reasoning by the Responses API, or none.",
+    )
+    credentials = serializers.ChoiceField(
+        required=False,
+        allow_blank=True,
+        choices=[AMBIENT],
+        help_text="The key of the role of the gateway's machine, where the operator allows it; empty: a stored one.",
     )
     base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)
     enabled = serializers.BooleanField(required=False)

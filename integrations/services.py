@@ -20,6 +20,7 @@ from integrations.access.checked_deployments import (
     checked_prices,
 )
 from integrations.access.completeness import (
+    check_ambient,
     check_complete,
     checked_options,
     checked_secret,
@@ -27,6 +28,7 @@ from integrations.access.completeness import (
     refuse_foreign,
 )
 from integrations.access.credentials import (
+    credentials_of,
     is_masked,
     is_service_account,
     store_extra,
@@ -203,6 +205,8 @@ def _checked_key(row: ProviderIntegration, secret: str, *, trusted: bool) -> str
 
 def _check_address(row: ProviderIntegration, *, trusted: bool) -> None:
     base_url = check_complete(row, traits_of(row.provider))
+    if row.options.get("credentials"):
+        check_ambient(credentials_of(row), base_url, trusted=trusted or settings.ALLOW_PRIVATE_UPSTREAMS)
     if trusted:
         check_form(base_url)
     else:

@@ -54,6 +54,7 @@ class IntegrationEntry(TypedDict):
     project: NotRequired[str]
     location: NotRequired[str]
     responses_models: NotRequired[str]
+    credentials: NotRequired[str]
     access_key_id: NotRequired[str]
     secret_access_key: NotRequired[str]
     session_token: NotRequired[str]

@@ -212,7 +212,8 @@ class Shipper:
         else:
             self._size.adapt(rows=rows, size=plan.size, seconds=0 if plan.handed_over else time.monotonic() - began)
             self.shipped += rows
-            self._totals.count(columns, plan.token)
+            if rows:  # Bytes that are damaged, or a record that fits no column, may be a batch alone.
+                self._totals.count(columns, plan.token)
             self._handover.prepare((item.frame for item in frames), plan.token)
         self._commit(plan)
         self._handover.publish(plan.token)

@@ -67,6 +67,7 @@ class Presence:
         others = [host for host in before.values() if host.name != name]
         return {
             "hosts": [[name, "serving", "", 0], *(_shown(host) for host in others)],
+            "share": _share(others),
             "name_shared": name if is_shared else "",
             "beat_seconds": None if held is None else held[1],
         }
@@ -74,7 +75,7 @@ class Presence:
     def _report(self, *, leaves: bool = False) -> None:
         states = worker_states()
         content = {
-            "web_workers": len(states),
+            "web_workers": settings.WEB_WORKERS,
             "ready": sum(all(state.ready.values()) for state in states),
             "in_flight": sum(state.in_flight for state in states),
             "unshipped_bytes": _unshipped_bytes(),
@@ -96,6 +97,15 @@ def _unshipped_bytes() -> int | None:
     except OSError:
         # A host whose disk is gone still says that it lives; the subject `spool` says the rest.
         return None
+
+
+def _share(others: Iterable[hosts.SeenHost]) -> dict[str, Any]:
+    """What this host's workers go by while they cannot count together: the `workers` of all serving hosts, those
+    `before` this host by name, and the `pids` of its own."""
+    counts = {host.name: host.report.get("web_workers", 1) for host in others if host.state == "serving"}
+    before = sum(count for name, count in counts.items() if name < settings.HOST_NAME)
+    workers = sum(counts.values()) + settings.WEB_WORKERS
+    return {"workers": workers, "before": before, "pids": sorted(state.pid for state in worker_states())}
 
 
 def known_subject() -> Subject:

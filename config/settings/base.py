@@ -8,6 +8,7 @@ from config import env
 from config.settings.agent import *  # noqa: F403 - Django settings are one namespace, written in several files
 from config.settings.analytics import *  # noqa: F403
 from config.settings.celery import *  # noqa: F403
+from config.settings.database import DATABASE_WAIT_SECONDS as DATABASE_WAIT_SECONDS
 from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
 from config.settings.integrations import *  # noqa: F403

@@ -32,6 +32,8 @@ _IDLE_SECONDS = 60
 # How many connections the threads of a process share; 0, the default, is one for each thread. A start takes two: one
 # for its lock and one for the migrations.
 _POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 0, minimum=2, maximum=1000)
+# How long a start waits for a server that is away, and for tables that another host makes.
+DATABASE_WAIT_SECONDS = env.number("DATABASE_WAIT_SECONDS", 300, minimum=0, maximum=86_400)
 _POOL_SECONDS = env.number("DATABASE_POOL_SECONDS", 10, minimum=0.1)
 
 

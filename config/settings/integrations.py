@@ -5,6 +5,8 @@ from celery.schedules import crontab
 from config import env
 from config.settings.celery import CELERY_BEAT_SCHEDULE
 
+# Whether integrations may use the role of this machine in place of a key: those of every project may then.
+AMBIENT_CREDENTIALS = env.boolean("AMBIENT_CREDENTIALS", False)
 MEDIA_MAX_BYTES = env.integer("MEDIA_MAX_BYTES", 20 * 1024 * 1024, minimum=1024)
 MEDIA_REQUEST_BYTES = env.integer("MEDIA_REQUEST_BYTES", 50 * 1024 * 1024, minimum=1024)
 MEDIA_SECONDS = env.number("MEDIA_SECONDS", 20.0, minimum=0.1, maximum=600)

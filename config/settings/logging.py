@@ -3,6 +3,7 @@ logged."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from config import env, json_log
@@ -11,8 +12,10 @@ _LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Removes the traceback of Django's security warnings, which anyone can cause; the warning itself stays."""
-    if record.name.startswith("django.security"):
+    """Removes the traceback of Django's security warnings, which anyone can cause, and of requests that the end of the
+    drain cuts off; the line itself stays."""
+    is_cut_off = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    if is_cut_off or record.name.startswith("django.security"):
         record.exc_info = None
     return True
 

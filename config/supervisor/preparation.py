@@ -126,6 +126,7 @@ def prepare_database(base_url: str, show: Show, may_change: Callable[[], None], 
     CommandError.
     """
     try:
+        schema.wait_for_database()
         if problems := deployment.find_problems(deployment.REFUSALS):
             raise CommandError(" ".join(problem.message for problem in problems))
         if migrate and _changes_tables():

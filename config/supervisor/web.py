@@ -8,6 +8,17 @@ from config.supervisor.children import Service
 from config.supervisor.processes import Program
 
 BACKLOG = 2048
+_FIRST_PASSED = 3
+
+
+def inherited() -> socket.socket | None:
+    """Returns the socket that a service manager keeps open while `serve` is replaced (sd_listen_fds(3)), so that no
+    connection is refused meanwhile. Call it in the process that was started, before it forks."""
+    pid, number, _ = (os.environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"))
+    if (pid, number) != (str(os.getpid()), "1"):
+        return None
+    os.set_inheritable(_FIRST_PASSED, False)
+    return socket.socket(fileno=_FIRST_PASSED)
 
 
 def listen(host: str, port: int) -> socket.socket:

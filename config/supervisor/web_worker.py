@@ -26,6 +26,9 @@ from config.supervisor.web import BACKLOG
 from config.web.protocol import BoundedProtocol
 from core.processes.draining import draining
 
+# The end of the drain, in which requests that last longer end with an error; uvicorn cuts off what is left after it.
+_LAST_WORD_SECONDS = 2.0
+
 
 class _Server(uvicorn.Server):
     def __init__(
@@ -92,7 +95,15 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._acceptor is not None:
             self._acceptor.close()
+        drain = settings.DRAIN_SECONDS
+        ending = asyncio.get_running_loop().call_later(drain - min(_LAST_WORD_SECONDS, drain / 2), self._end_requests)
         await super().shutdown(sockets=[])
+        ending.cancel()
+
+    def _end_requests(self) -> None:
+        draining.is_over = True
+        for task in self.server_state.tasks:
+            task.cancel()
 
     def _protocol(self) -> asyncio.Protocol:
         made: asyncio.Protocol = self._protocol_class(

@@ -32,6 +32,7 @@ _LABELS = {
     "project": "Google Cloud project",
     "location": "Location",
     "responses_models": "Models that get tools by the Responses API",
+    "credentials": "ambient: the key of this machine's role",
     "base_url": "Address of the service",
 }
 _NUMBERS = {

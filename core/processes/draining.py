@@ -21,6 +21,8 @@ class Drain:
 
     def __init__(self) -> None:
         self.is_supervised = False
+        # What is still under way is cancelled, and has a moment to say so to its client.
+        self.is_over = False
         self._since: float | None = None
         self._listeners: list[Callable[[], None]] = []
 

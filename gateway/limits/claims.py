@@ -8,6 +8,9 @@ import msgspec
 from gateway.limits.keys import Scope, minute_of
 from gateway.limits.minute_limits import NO_CALLER, AppliedLimits, Caller
 
+# Redis is away, and the project refuses then what it cannot count (`Admission.refused_by`).
+UNCOUNTED = "uncounted"
+
 
 # These classes are structs, because a frozen dataclass costs five times as much to create.
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -54,7 +57,7 @@ class Settlement(msgspec.Struct):
 
 class Admission(msgspec.Struct, frozen=True):
     """The answer to a claim. `refused_by` is empty or a limit's name: `requests`, `tokens`, `month` or `session` of the
-    project; behind `team_`, `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`.
+    project; behind `team_`, `key_` or `user_` `requests`, `tokens`, `concurrency`, `month` or `total`; or UNCOUNTED.
 
     `requests` and `tokens` of the minute are those of the limit with the least left, including this request if
     admitted; None without such a limit. `month_is_spent`: the project's monthly budget is exhausted, not counting

@@ -17,7 +17,7 @@ from gateway.limits import scripts
 from gateway.limits.allowances import Allowance, Allowances
 from gateway.limits.batch import Batch
 from gateway.limits.channel import RedisAwayError
-from gateway.limits.claims import Admission, Claim, Reservation, Settlement, answer_to
+from gateway.limits.claims import UNCOUNTED, Admission, Claim, Reservation, Settlement, answer_to
 from gateway.limits.connecting import connect
 from gateway.limits.keys import MINUTE_US, Scope
 from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
@@ -105,6 +105,9 @@ class Limiter:
     def waits(self) -> bool:
         return self._loop.time() >= self._paused_until
 
+    def share_among(self, workers: int, number: int) -> None:
+        self._local.share_among(workers, number)
+
     async def close(self) -> None:
         self._allowances.retire_all()
         # A command that is under way already leaves the rest to another.
@@ -157,15 +160,15 @@ class Limiter:
         try:
             batch = self._batches.leaving(claim.project)
         except RedisAwayError:
-            return self._local.admit(reservation)
+            return self._admit_alone(limits, reservation)
         answer = batch.admit(reservation)
         try:
             refused_by, *counts = await answer
         except RedisAwayError:
-            return self._local.admit(reservation)
+            return self._admit_alone(limits, reservation)
         except redis.RedisError as error:
             self._note_refusal(error)
-            return self._local.admit(reservation)
+            return self._admit_alone(limits, reservation)
         except asyncio.CancelledError:
             if answer.done() and not answer.cancelled() and answer.exception() is None and not answer.result()[0]:
                 self.settle(reservation, 0, 0)
@@ -181,6 +184,11 @@ class Limiter:
         month = applied.month
         spent = month is not None and self._known.of(month.scope).spent >= month.units
         return answer_to(reservation, "", counts, month_is_spent=spent)
+
+    def _admit_alone(self, limits: ProjectLimits, reservation: Reservation) -> Admission:
+        if limits.refuses_without_redis and reservation.applied.may_refuse:
+            return Admission(UNCOUNTED, None, None, None)
+        return self._local.admit(reservation)
 
     def log_is_away(self) -> None:
         if self._log_timeout:

@@ -1,8 +1,9 @@
-"""Limits within one worker while Redis is down: its share of the rates, and the last known spend."""
+"""Limits within one worker while Redis is down: its share of rates and places, and the last known spend."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from zlib import crc32
 
 from gateway.limits.claims import Admission, Claim, Reservation, answer_to
 from gateway.limits.keys import Scope
@@ -48,14 +49,18 @@ class _Minute:
 
 
 class LocalLimits:
-    """Counts in this worker's memory only. Together, `workers` of them admit at most what the rates allow."""
+    """Counts in this worker's memory only. All workers of the installation together admit what the limits allow."""
 
     def __init__(self, known: KnownSpends, workers: int) -> None:
         self._known = known
-        self._workers = workers
+        self._workers, self._number = workers, 0
         self._minutes: dict[str, _Minute] = {}
         # The number of open requests that this worker has admitted, by the key of their places.
         self._open: dict[str, int] = {}
+
+    def share_among(self, workers: int, number: int) -> None:
+        """This worker is `number`, counted from 0, of the `workers` of all hosts."""
+        self._workers, self._number = workers, number
 
     def admit(self, reservation: Reservation) -> Admission:
         claim, applied = reservation.claim, reservation.applied
@@ -107,12 +112,12 @@ class LocalLimits:
     def _refused_by_rate(self, applied: AppliedLimits, claim: Claim, minutes: list[_Minute]) -> str:
         for counter, minute in zip(applied.counters, minutes, strict=True):
             name, requests, tokens = counter.wire[0], counter.requests_limit, counter.tokens_limit
-            if requests is not None and minute.requests + 1 > self._share(requests):
+            if requests is not None and minute.requests + 1 > self._share(requests, counter.holder, claim):
                 return f"{name}requests"
-            if tokens is not None and minute.tokens + claim.tokens > self._share(tokens):
+            if tokens is not None and minute.tokens + claim.tokens > self._share(tokens, counter.holder, claim):
                 return f"{name}tokens"
         for places in applied.places:
-            if self._open.get(places.key, 0) + 1 > self._share(places.limit):
+            if self._open.get(places.key, 0) + 1 > self._share(places.limit, places.key, claim):
                 return places.wire[0]
         return ""
 
@@ -122,8 +127,11 @@ class LocalLimits:
                 return budget.name
         return ""
 
-    def _share(self, limit: int) -> int:
-        return -(-limit // self._workers)
+    def _share(self, limit: int, holder: str, claim: Claim) -> int:
+        """The shares of all workers add up to the limit. What its division leaves over goes to other workers each
+        minute, so that a limit below their number closes none of them for good."""
+        turn = self._number + crc32(holder.encode()) + claim.minute
+        return (limit + turn % self._workers) // self._workers
 
 
 def _counts(minutes: list[_Minute]) -> list[int]:

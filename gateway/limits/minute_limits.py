@@ -107,6 +107,10 @@ class AppliedLimits:
         of_tokens = [counters[counter.requests] for counter in self.token_counters]
         self.subject = [*counters.values()], of_tokens, [*places.values()], [*budgets.values()]
 
+    @property
+    def may_refuse(self) -> bool:
+        return bool(self.counters or self.places) or any(budget.refuses for budget in self.budgets)
+
     def key_of(self, limit: str) -> str:
         for counter in self.counters:
             if limit in (f"{counter.wire[0]}requests", f"{counter.wire[0]}tokens"):

@@ -32,8 +32,8 @@ FAILURES = {
     500: "`api_error`: the provider's answer or credentials are unusable, the stored credential cannot be read "
     "(`credential_unreadable`), or the gateway failed.",
     503: "`service_unavailable_error`: no provider answered after retries and failover, the account there has no "
-    "quota left (`insufficient_quota`, with `provider_error`), or the gateway is draining. `Retry-After` says when a "
-    "provider may answer again, as far as it said so.",
+    "quota left (`insufficient_quota`, with `provider_error`), limits cannot be counted (`limits_unavailable`), or the "
+    "gateway is draining. `Retry-After` says when a provider may answer again, as far as it said so.",
 }
 
 _REQUEST_HEADERS = {

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 from analytics.request_log.record import RequestRecord
 from core.caller_limits import CallerLimits
-from gateway.errors import BudgetExceededError, RateLimitedError
-from gateway.limits.claims import Claim, Reservation
+from core.errors import ApplicationError
+from gateway.errors import BudgetExceededError, LimitsUnavailableError, RateLimitedError
+from gateway.limits.claims import UNCOUNTED, Claim, Reservation
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
@@ -27,15 +28,16 @@ _OVER_BUDGET = "the month's budget is used up"
 _IN_VAIN = {"x-should-retry": "false"}
 # A place is free when any request of the same holder ends.
 _WAIT_FOR_PLACE = "1"
+_WHEN_REDIS_IS_BACK = {"retry-after": "1"}
 _HOLDERS = {"team_": "team", "key_": "API key", "user_": "end user"}
 _NO_LIMITS = CallerLimits()
 
 Rates = Sequence[tuple[bytes, bytes]]
 
 
-def refusal(
-    limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates
-) -> RateLimitedError | BudgetExceededError:
+def refusal(limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates) -> ApplicationError:
+    if refused_by == UNCOUNTED:
+        return LimitsUnavailableError(headers=_WHEN_REDIS_IS_BACK)
     prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")
     holder = _HOLDERS.get(prefix, "project")
     caller = claim.caller
@@ -91,8 +93,8 @@ def _dollars(amount: Decimal | None) -> str:
 def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> Awaitable[None]:
     """Reserves the tokens and the cost of a request to which limits apply.
 
-    Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The reservation needs a price, so the
-    attempts must be known.
+    Raises what `refusal` returns, and then has counted nothing. The reservation needs a price, so the attempts must be
+    known.
     """
     prompt = prompt_tokens(context)
     has_output = context.native is None or not is_native_only(context)

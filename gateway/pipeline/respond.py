@@ -314,6 +314,6 @@ async def _beat(state: RequestState, reply: Reply) -> None:
 async def answer_error(reply: Reply, error: ApplicationError, state: RequestState) -> None:
     """Sends the error as a status, or as the terminal event if a heartbeat had to commit the status before."""
     if reply.started:
-        await reply.end_with_error(error)
+        await reply.end_with_error(error, state.answer.parts)
     else:
         await reply.error(error, error_headers(state))

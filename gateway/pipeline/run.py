@@ -10,8 +10,9 @@ from typing import NamedTuple
 from analytics.request_log.record import CLIENT_REQUEST_ID, Outcome
 from core.errors import ApplicationError
 from core.http.tracebacks import class_and_place
+from core.processes.draining import draining
 from gateway.cache.policy import NO_CACHE, cache_policy
-from gateway.errors import InternalError
+from gateway.errors import InternalError, ServiceRestartingError
 from gateway.pipeline.admit import admit
 from gateway.pipeline.answer_headers import served_by
 from gateway.pipeline.authenticate import authenticate
@@ -102,6 +103,8 @@ class Sender(NamedTuple):
 
 # nginx's status for a request whose client closed the connection: it is recorded and never sent.
 _CLIENT_CLOSED = 499
+# Another worker or host serves already.
+_SOON = {"retry-after": "1"}
 
 
 async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, reply: Reply) -> None:
@@ -140,11 +143,15 @@ async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: 
             watch.absorb()
             await _refuse(state, reply, watch, late_body(body_seconds))
             return
-        if not watch.disconnected:
+        if watch.disconnected:
+            _note_cancelled(state)
+            watch.absorb()
+            return
+        if not draining.is_over or state.recorded:
             state.outcome, state.status_code = Outcome.INTERRUPTED, 500
             raise
-        _note_cancelled(state)
         watch.absorb()
+        await _end_early(state, reply, watch)
     except Exception as error:
         logger.error("request.failed request_id=%s error=%s", state.request_id, class_and_place(error))
         failure = InternalError("The gateway failed; the failure is logged under this request's id")
@@ -197,6 +204,14 @@ async def _answer(runtime: Runtime, state: RequestState, reply: Reply, watch: Cl
 
 async def _refuse(state: RequestState, reply: Reply, watch: ClientWatch, error: ApplicationError) -> None:
     state.fail(error)
+    watch.stop()
+    await answer_error(reply, error, state)
+
+
+async def _end_early(state: RequestState, reply: Reply, watch: ClientWatch) -> None:
+    error = ServiceRestartingError(headers=_SOON)
+    state.fail(error)
+    state.outcome = Outcome.INTERRUPTED
     watch.stop()
     await answer_error(reply, error, state)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from core.caller_limits import CallerLimits
-from gateway.project_settings.settings import ProjectSettings
+from gateway.project_settings.settings import ProjectSettings, WithoutRedis
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,8 @@ class ProjectLimits:
     """The limits and budgets of a project (docs/limits.md); a limit that is None does not exist.
 
     `hard_stop` concerns the month's budget; a session's budget always refuses. `set_at_us` is the time of the last
-    change in microseconds: spend before it may not have been counted. `is_set` is True if any limit exists.
+    change in microseconds: spend before it may not have been counted. `refuses_without_redis` concerns the limits of
+    teams, keys and end users too. `is_set` is True if any limit exists.
     """
 
     requests_per_minute: int | None = None
@@ -20,6 +21,7 @@ class ProjectLimits:
     monthly_budget_usd: Decimal | None = None
     hard_stop: bool = False
     session_budget_usd: Decimal | None = None
+    refuses_without_redis: bool = False
     set_at_us: int = field(default=0, compare=False)
     is_set: bool = field(init=False, repr=False)
 
@@ -38,6 +40,7 @@ def limits_of(settings: ProjectSettings, set_at_us: int = 0) -> ProjectLimits:
         monthly_budget_usd=settings.monthly_budget_usd,
         hard_stop=settings.budget_hard_stop,
         session_budget_usd=settings.session_budget_usd,
+        refuses_without_redis=settings.limits_without_redis == WithoutRedis.REFUSE,
         set_at_us=set_at_us,
     )
 

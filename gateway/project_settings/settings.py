@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Literal, get_args
 
@@ -57,6 +58,17 @@ def _webhook_problem(url: str) -> str:
     except ValidationError as error:
         return f"The value {error.message.removeprefix('url: ')}."
     return ""
+
+
+class WithoutRedis(StrEnum):
+    SHARE = "share"  # Each worker admits its share of each limit.
+    REFUSE = "refuse"  # No request is admitted that a limit could refuse.
+
+
+_WITHOUT_REDIS = {
+    WithoutRedis.SHARE: "share: every worker admits its part of each limit",
+    WithoutRedis.REFUSE: "refuse: answer 503 where a limit applies",
+}
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -139,6 +151,16 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     rate_limit_tpm: Annotated[
         _PerMinute | None, setting(RATES, "Tokens per minute", "Tokens per minute; null for any number.")
     ] = None
+    limits_without_redis: Annotated[
+        WithoutRedis,
+        setting(
+            RATES,
+            "While Redis is away",
+            "Whether workers share the limits while Redis is away, or refuse requests to which a limit applies.",
+            hint="Holds for the limits of teams, keys and end users and for budgets too.",
+            choices=_WITHOUT_REDIS,
+        ),
+    ] = WithoutRedis.SHARE
     monthly_budget_usd: Annotated[
         Decimal | None,
         setting(

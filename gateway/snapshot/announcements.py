@@ -84,3 +84,4 @@ async def refresh_regularly(store: SnapshotStore) -> None:
     while True:
         await asyncio.sleep(settings.SNAPSHOT_SECONDS)
         await store.refresh_all()
+        await store.renew_credentials()

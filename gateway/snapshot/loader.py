@@ -19,6 +19,7 @@ from integrations.access.deployments import first_of_each_kind, in_use
 from integrations.model_lists.selectors import listed_models
 from integrations.pricing.selectors import price_mark
 from integrations.selectors import disabled_providers, price_overrides, price_table, read_deployments
+from integrations.transport.ambient import resolved
 from prompts.selectors import PromptVersionRecord, version_by_number
 
 
@@ -59,6 +60,17 @@ def load_models(project_id: UUID, prices: PriceTable, settings: ProjectSettings)
         serial=0,
         groups=model_groups(project_id),
     )
+
+
+def with_current_keys(snapshot: ProjectSnapshot) -> ProjectSnapshot:
+    credentials = {kind: resolved(one) for kind, one in snapshot.credentials.items()}
+    deployments = {
+        name: replace(one, credentials=resolved(one.credentials)) for name, one in snapshot.deployments.items()
+    }
+    if (credentials, deployments) == (snapshot.credentials, snapshot.deployments):
+        return snapshot
+    # What was worked out with the former keys is left behind.
+    return replace(snapshot, credentials=credentials, deployments=deployments, plain_attempts={}, plans={})
 
 
 def load_prices() -> PriceTable:

@@ -84,6 +84,11 @@ class ProjectSnapshot:
         return (name,) if group is None else group.models(session_id)
 
     @property
+    def is_ambient(self) -> bool:
+        of_deployments = (deployment.credentials for deployment in self.deployments.values())
+        return any(credentials.is_ambient for credentials in (*self.credentials.values(), *of_deployments))
+
+    @property
     def limits_users(self) -> bool:
         return self.every_user is not None or bool(self.user_limits)
 

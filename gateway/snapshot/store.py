@@ -127,6 +127,14 @@ class SnapshotStore:
         self._unknown.clear()
         await self._keep_on_failure(self._reload_all)
 
+    async def renew_credentials(self) -> None:
+        """Gives snapshots the keys that the machine's role has now. It needs no database, which may be away for longer
+        than a key lasts."""
+        for snapshot in [one for one in self._by_project.values() if one.is_ambient]:
+            renewed = await in_database_thread(loader.with_current_keys, snapshot)
+            if renewed is not snapshot and self._by_project.get(snapshot.project_id) is snapshot:
+                self._keep(renewed)
+
     async def _reload_prices(self) -> None:
         await self._reread_prices()
         await self._reload_projects()
@@ -202,13 +210,15 @@ class SnapshotStore:
         finally:
             self._reading -= Counter((project_id,))
         current = self._by_project.get(project_id)
-        if current is not None:
-            if current.serial > serial:
-                return
-            self._forget(project_id)
-        self._by_project[project_id] = snapshot
+        if current is not None and current.serial > serial:
+            return
+        self._keep(snapshot)
         self._forget_composed()
         self._used.setdefault(project_id.int, time.monotonic())
+
+    def _keep(self, snapshot: ProjectSnapshot) -> None:
+        self._forget(snapshot.project_id)
+        self._by_project[snapshot.project_id] = snapshot
         for key_hash, record in snapshot.keys.items():
             self._by_hash[key_hash] = (snapshot, record)
             self._unknown.pop(key_hash, None)

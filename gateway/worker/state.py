@@ -116,7 +116,15 @@ class WorkerMonitor:
     def _look(self) -> None:
         self._notice.put(msgspec.json.encode(self._state()))
         notice = read_notice(notices_dir(), HOST)
-        self._runtime.readiness.host = _shown(notice.message) if notice is not None and notice.is_alive else {}
+        host = _decoded(notice.message) if notice is not None and notice.is_alive else None
+        self._runtime.readiness.host = {} if host is None else _shown(host)
+        if host is not None and "hosts" in host.found:
+            self._share_limits(**host.found["hosts"]["share"])
+
+    def _share_limits(self, workers: int, before: int, pids: list[int]) -> None:
+        own = os.getpid()
+        # One that has just taken another's place is not listed yet.
+        self._runtime.limiter.share_among(workers, before + (pids.index(own) if own in pids else 0))
 
     def _state(self) -> WorkerState:
         runtime = self._runtime
@@ -169,10 +177,13 @@ class _HostState(msgspec.Struct):
 _host_decoder = msgspec.json.Decoder(_HostState)
 
 
-def _shown(message: bytes) -> dict[str, Any]:
+def _decoded(message: bytes) -> _HostState | None:
     try:
-        notice = _host_decoder.decode(message)
+        return _host_decoder.decode(message)
     except msgspec.DecodeError:
-        return {}
-    shown = {name: notice.found[name] for name in _SHOWN_OF_HOST if name in notice.found}
-    return {"stores": notice.stores, **shown, "alarms": notice.alarms}
+        return None
+
+
+def _shown(host: _HostState) -> dict[str, Any]:
+    shown = {name: host.found[name] for name in _SHOWN_OF_HOST if name in host.found}
+    return {"stores": host.stores, **shown, "alarms": host.alarms}

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from core.encryption.fernet import UndecryptableSecretError
 from core.errors import ValidationError
 from integrations.access.credentials import credentials_of, is_service_account
 from integrations.models import ProviderIntegration
-from integrations.providers.base import Credentials, Traits
+from integrations.providers.base import AMBIENT, Credentials, Traits
+from integrations.transport.ambient import HOSTS
 
 # Secret fields such as AWS's access keys stand beside the API key or instead of it, for whichever provider needs them.
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
@@ -24,6 +27,7 @@ _OPTION = {
     "location": re.compile(r"[a-z0-9-]{1,40}"),
     "project": re.compile(r"[A-Za-z0-9.:_-]{1,100}"),
     "api_version": re.compile(r"[A-Za-z0-9._-]{1,50}"),
+    "credentials": re.compile(AMBIENT),
     "responses_models": re.compile(r"[A-Za-z0-9._:/, -]{1,500}"),
 }
 _SERVICE_ACCOUNT_FIELDS = ("client_email", "private_key", "token_uri")
@@ -96,7 +100,23 @@ def check_complete(row: ProviderIntegration, traits: Traits) -> str:
     return base_url.replace("{region}", credentials.extra.get("region", ""))
 
 
+def check_ambient(credentials: Credentials, base_url: str, *, trusted: bool) -> None:
+    """Raises ValidationError unless the operator allows the machine's role, and it stays within its cloud."""
+    if not credentials.is_ambient:
+        return
+    if not settings.AMBIENT_CREDENTIALS:
+        raise ValidationError.of_field("credentials", "the operator has to allow it first: AMBIENT_CREDENTIALS=1")
+    host = urlsplit(base_url).hostname or ""
+    if base_url and not trusted and not host.endswith(HOSTS[credentials.provider]):
+        allowed = ", ".join(f"*{name}" for name in HOSTS[credentials.provider])
+        raise ValidationError.of_field("base_url", f"must be a host of {allowed}: the role of this machine goes there")
+
+
 def _check_secrets(credentials: Credentials, traits: Traits) -> None:
+    if credentials.is_ambient:
+        if credentials.secret or any(credentials.extra.get(name) for name in traits.secret_extra):
+            raise ValidationError.of_field("credentials", "is ambient: clear the stored key, or leave this field empty")
+        return
     if credentials.secret:
         return
     missing = [name for name in traits.secret_extra if not credentials.extra.get(name)]
@@ -111,7 +131,7 @@ def _check_secrets(credentials: Credentials, traits: Traits) -> None:
 
 
 def _in_key(credentials: Credentials, traits: Traits, name: str) -> bool:
-    if not traits.service_account:
+    if credentials.is_ambient or not traits.service_account:
         return False
     if not is_service_account(credentials.secret):
         return True

@@ -18,6 +18,7 @@ from integrations.providers.base import Credentials
 from integrations.registry import is_known
 from integrations.selectors import SANDBOX, running_sandbox
 from integrations.services import IntegrationChange, apply_change
+from integrations.transport.ambient import resolved
 
 logger = logging.getLogger("integrations.connectivity")
 
@@ -105,7 +106,7 @@ def remember(row: ProviderIntegration, outcome: ConnectionOutcome) -> None:
 
 def _access(row: ProviderIntegration) -> Credentials | None:
     try:
-        return credentials_of(row)
+        return resolved(credentials_of(row))
     except UndecryptableSecretError:
         return None
 

@@ -20,6 +20,7 @@ from integrations.models import ProviderIntegration, ProviderModelList
 from integrations.providers.base import Credentials
 from integrations.providers.errors import ProviderError
 from integrations.signals import model_list_changed
+from integrations.transport.ambient import resolved
 
 logger = logging.getLogger("integrations.models")
 
@@ -73,7 +74,7 @@ def _due(*, every: bool, project_id: UUID | None) -> list[ProviderIntegration]:
 
 def _credentials(row: ProviderIntegration) -> Credentials | None:
     try:
-        return credentials_of(row)
+        return resolved(credentials_of(row))
     except UndecryptableSecretError:
         return None  # The integration's own list and test say so.
 

@@ -16,6 +16,8 @@ from integrations.providers.errors import ProviderError
 from integrations.providers.given import NOTHING_GIVEN, Given
 from integrations.providers.usage import Usage
 
+AMBIENT = "ambient"
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -47,6 +49,11 @@ class Credentials:
         object.__setattr__(self, "sets_parameters", bool(self.default_parameters or self.forced_parameters))
         object.__setattr__(self, "adds_headers", bool(self.extra_headers or self.forward_headers))
         object.__setattr__(self, "forwarded_names", frozenset(name.encode() for name in self.forward_headers))
+
+    @property
+    def is_ambient(self) -> bool:
+        """The machine's role gives the key (`transport.ambient`)."""
+        return self.extra.get("credentials") == AMBIENT
 
 
 @dataclass(frozen=True, slots=True)

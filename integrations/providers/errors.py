@@ -93,6 +93,10 @@ def incomplete(problem: str, provider: str) -> ProviderError:
     return ProviderError(problem, kind=FailureKind.CREDENTIALS, provider=provider)
 
 
+def no_role(provider: str) -> ProviderError:
+    return incomplete("the role of the gateway's machine gives no key, or the operator does not allow it", provider)
+
+
 def unusable(
     message: str, provider: str, *, usage: Usage | None = None, is_failed_generation: bool = False
 ) -> ProviderError:

@@ -59,7 +59,7 @@ class Host:
         self._writer.close()
 
     def dead_letters(self) -> int:
-        return len(list((self.spool / "dead").glob("*.bytes")))
+        return len(list((self.spool / "dead").glob("*.reason")))
 
     def _start(self) -> Shipper:
         shipper = Shipper(self.spool, handing_over=HandingOver())

@@ -32,21 +32,22 @@ class Crash(BaseException):
 
 
 class FakeStore:
-    """A store that takes each token once, as ClickHouse does; it refuses rows of the user `poison`, and fails or
-    crashes on demand."""
+    """A store that takes each token once, as ClickHouse does; it refuses rows of one user, and fails or crashes
+    on demand."""
 
     def __init__(self) -> None:
         self.tokens: set[str] = set()
         self.rows: list[Sequence[Any]] = []
         self.batches: list[int] = []
         self.failures = 0
+        self.refuses = "poison"
 
     def insert(self, columns: Columns, token: str) -> None:
         rows = rows_of(columns)
         if self.failures:
             self.failures -= 1
             raise AnalyticsUnavailableError("away")
-        if any(row[USER] == "poison" for row in rows):
+        if any(row[USER] == self.refuses for row in rows):
             raise AnalyticsQueryError("refused", server_code=53, reason="TYPE_MISMATCH")
         if token not in self.tokens:
             self.tokens.add(token)
@@ -219,9 +220,9 @@ def test_ship__poison_row__halved_down_to_the_dead_letter(spool: Path, fake: Fak
 
     assert fake.count() == Counter(good)
     letters = sorted((spool / "dead").iterdir())
-    assert [path.suffix for path in letters] == [".bytes", ".reason"]
-    assert bad.encode() in letters[0].read_bytes()
-    assert "TYPE_MISMATCH" in letters[1].read_text()
+    assert [path.suffix for path in letters] == [".reason", ".seg"]
+    assert "TYPE_MISMATCH" in letters[0].read_text()
+    assert bad.encode() in letters[1].read_bytes()
 
 
 def test_ship__record_that_fits_no_column__dead_letter_and_rest_stored(spool: Path, fake: FakeStore) -> None:
@@ -233,7 +234,7 @@ def test_ship__record_that_fits_no_column__dead_letter_and_rest_stored(spool: Pa
     drain(spool, fake)
 
     assert fake.count() == Counter(good)
-    assert len(list((spool / "dead").glob("*.bytes"))) == 2
+    assert len(list((spool / "dead").glob("*.seg"))) == 2
 
 
 def test_ship__texts_cannot_be_made__record_stored_without_them(
@@ -262,6 +263,23 @@ def test_ship__torn_end_and_damaged_middle__reported_and_rest_stored(spool: Path
 
     assert fake.count() == Counter(expected[:4] + expected[5:8])
     assert len(list((spool / "dead").glob("*.bytes"))) == 2
+    assert left_over(spool) == ["dead"]
+
+
+def test_ship__nothing_but_a_torn_end_and_a_record_that_fits_no_column__dead_letters_and_goes_on(
+    spool: Path, fake: FakeStore
+) -> None:
+    fill(spool, 1)
+    (segment,) = names.list_files(spool, names.SEGMENT)
+    segment.write_bytes(segment.read_bytes()[:-10])
+    drain(spool, fake)
+    fill(spool, 1, project_id="not-a-uuid")
+    drain(spool, fake)
+    later = fill(spool, 1)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(later)
     assert left_over(spool) == ["dead"]
 
 

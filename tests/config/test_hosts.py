@@ -36,6 +36,11 @@ class Hosts:
         self._settings.HOST_NAME = name
         presence.subject().ask()
 
+    def share(self, name: str, presence: Presence) -> tuple[int, int]:
+        self._settings.HOST_NAME = name
+        share = presence.subject().ask()["share"]
+        return share["workers"], share["before"]
+
     def alarms(self, name: str, presence: Presence) -> dict[str, str]:
         self._settings.HOST_NAME = name
         subject = presence.subject()
@@ -81,6 +86,21 @@ def test_report__spool_s_disk_is_gone__heard_of_all_the_same(installation: Hosts
     let_pass(60, of="host-a")
 
     assert "an unknown number of bytes" in installation.alarms("host-b", other)["host_silent host-a"]
+
+
+def test_report__hosts_serve_fall_silent_and_leave__workers_know_the_share_of_each(
+    installation: Hosts, settings: Settings
+) -> None:
+    settings.WEB_WORKERS = 3
+    installation.start("host-a")
+    leaving, own = installation.start("host-b"), installation.start("host-c")
+    assert installation.share("host-c", own) == (9, 6)
+    let_pass(60, of="host-a")
+    assert installation.share("host-c", own) == (6, 3)
+
+    installation.report("host-b", leaving)
+    leaving.leave()
+    assert installation.share("host-c", own) == (3, 0)
 
 
 def test_leave__host_ends_in_order__nobody_misses_it_and_no_late_report_brings_it_back(installation: Hosts) -> None:

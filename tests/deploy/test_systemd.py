@@ -6,10 +6,12 @@ import pytest
 from django.conf import settings
 
 from config.supervisor.background import CeleryWorker, Exporter, Shipper
+from config.supervisor.web import BACKLOG
 from tests.live.service import ROOT
 
 FOLDER = ROOT / "deploy" / "systemd"
-UNITS = sorted(path.name for path in FOLDER.iterdir())
+UNITS = sorted(path.name for path in FOLDER.glob("*.service"))
+SOCKET = "prompt-gateway.socket"
 # What systemd knows in the sections that are used here: systemd.unit(5), systemd.service(5), systemd.exec(5),
 # systemd.kill(5), systemd.resource-control(5). systemd itself only warns of a name that is misspelt.
 _KNOWN = {
@@ -22,6 +24,7 @@ _KNOWN = {
         " RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID LockPersonality"
         " SystemCallArchitectures SystemCallFilter"
     ),
+    "Socket": "ListenStream Backlog",  # systemd.socket(5)
     "Install": "WantedBy",
 }
 
@@ -48,7 +51,7 @@ def _environment(name: str) -> dict[str, str]:
     return dict(value.split("=", 1) for value in _values(name, "Environment"))
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", [*UNITS, SOCKET])
 def test_unit__names__are_systemd_s(name: str) -> None:
     for section, entries in _unit(name).items():
         assert {key for key, _ in entries} <= set(_KNOWN[section].split())
@@ -78,6 +81,13 @@ def test_units__rights__are_the_same_few_for_the_tables_and_for_the_host() -> No
 
     assert entries[0] == entries[1]
     assert {("NoNewPrivileges", "yes"), ("CapabilityBoundingSet", ""), ("ProtectSystem", "strict")} <= entries[0]
+
+
+def test_socket__of_the_host__is_the_one_that_serve_takes_over() -> None:
+    socket = dict(_unit(SOCKET)["Socket"])
+
+    assert ("Wants", SOCKET) in _unit("prompt-gateway.service")["Unit"]
+    assert socket == {"ListenStream": f"{settings.HOST}:8000", "Backlog": str(BACKLOG)}
 
 
 def test_host__tables_cannot_be_made_yet__goes_on_trying() -> None:

@@ -29,7 +29,7 @@ from tests.live.fleet import Host, Installation
 from tests.live.service import LiveService, minimal_environment
 from tests.night import examples
 from tests.services import START_SECONDS, start_postgresql, start_redis
-from tests.stores import shared_secrets
+from tests.stores import migrate, shared_secrets
 from tests.waiting import wait_until
 
 STARTS = int(os.environ.get("FLEET_STARTS") or examples(1, 20))
@@ -110,6 +110,29 @@ def test_failover__primary_is_gone_and_its_replica_promoted__requests_never_fail
         assert _ask(host.base_url, host.api_key) == 200
         assert _ask(host.base_url, "svc_of_nobody") == 401
         assert "background_task.failed" not in host.log
+
+
+def test_start__database_and_its_tables_come_later__waits_and_says_for_what(folder: Path) -> None:
+    with ExitStack() as stack:
+        server, url = start_postgresql(folder / "pg")
+        server.stop(signal.SIGINT)
+        stack.callback(server.stop, signal.SIGINT)
+        environment = _environment(folder, stack, url)
+        hosts = [Host(folder, name, environment, ("--no-migrate", "--without", "celery")) for name in ("one", "two")]
+        for host in hosts:
+            stack.callback(host.kill)
+            wait_until(lambda host=host: "database.waiting" in host.log, what="a wait")  # type: ignore[misc]
+
+        assert hosts.pop().stop() == 0
+        (host,) = hosts
+        server.start_again()
+        wait_until(lambda: "tables.waiting" in host.log, what="a wait for tables")
+        migrate(folder, environment, "migrate")
+
+        wait_until(lambda: host.address, seconds=2 * START_SECONDS, what="the host to serve")
+        assert host.stop() == 0
+        assert host.log.count("tables.waiting") == 1
+        assert "Traceback" not in host.log
 
 
 def _waiting(queue: redis.Redis) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from django.db import OperationalError
 
 from core.errors import ServiceUnavailableError
 from core.keys.services import KeyRecord
@@ -17,6 +19,7 @@ from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
 from integrations.pricing.cost import FREE
+from integrations.providers.base import Credentials
 from tests.waiting import TIMEOUT_SECONDS
 
 PROJECT = uuid4()
@@ -231,3 +234,34 @@ async def test_keys__many_that_are_unknown_at_once__hold_up_no_project_and_are_r
     refused = [error for error in found if isinstance(error, ServiceUnavailableError)]
     assert found.count(None) == 200
     assert [error.headers["retry-after"] for error in refused] == ["1"] * 100
+
+
+async def test_key_of_the_machines_role__changes_while_the_database_is_away__requests_have_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Credentials(1, "google_vertex", "", "first", {"credentials": "ambient"})
+    store = SnapshotStore()
+    monkeypatch.setattr(
+        loader, "load_project", lambda *given: replace(database.load_project(*given), credentials=of(held))
+    )
+    await store.resolve("hash")
+    before = (store.find("hash") or pytest.fail())[0]
+    before.plans["of the first key"] = object()
+    monkeypatch.setattr(loader, "prices_mark", _away)
+    monkeypatch.setattr(loader, "resolved", lambda credentials: replace(credentials, secret="second"))
+
+    await store.refresh_all()
+    await store.renew_credentials()
+
+    renewed, key = store.find("hash") or pytest.fail()
+    assert (renewed.credentials["google_vertex"].secret, renewed.plans, key) == ("second", {}, KEY)
+    await store.renew_credentials()
+    assert (store.find("hash") or pytest.fail())[0] is renewed
+
+
+def of(credentials: Credentials) -> dict[str, Credentials]:
+    return {credentials.provider: credentials}
+
+
+def _away() -> tuple[object, ...]:
+    raise OperationalError("away")

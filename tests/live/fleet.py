@@ -32,6 +32,7 @@ from clickhouse_driver import Client
 
 from tests.live.read_only_root import as_asked
 from tests.live.service import ROOT, minimal_environment
+from tests.live.without_redis import KeyLimit
 from tests.services import START_SECONDS, Service
 from tests.stores import Stores
 from tests.waiting import wait_until
@@ -77,6 +78,7 @@ class Outcome:
     units: int = 0
     seconds: float = 0.0
     waited: list[str] = field(default_factory=list)
+    without_redis: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -95,12 +97,13 @@ class Host:
     ) -> None:
         self.name = name
         self._shipper = folder / name / "run" / "shipper.pid"
+        self._metrics = folder / name / "run" / "metrics.url"
         self._output, self._log = folder / f"{name}.out", folder / f"{name}.log"
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 as_asked(folder / name, [sys.executable, "manage.py", "serve", *arguments]),
                 cwd=tree,
-                env={**environment, "VAR_DIR": str(folder / name)},
+                env={"HOST_NAME": name, **environment, "VAR_DIR": str(folder / name)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -121,6 +124,10 @@ class Host:
     @property
     def address(self) -> str | None:
         return self.printed(r"Serving (\S+) .*\n")
+
+    @property
+    def metrics(self) -> str:
+        return self._metrics.read_text(encoding="utf-8").strip()
 
     @property
     def has_ended(self) -> bool:
@@ -224,14 +231,17 @@ class Installation:
         return f"http://127.0.0.1:{port_file.read_text().strip()}/v1"
 
 
-def start_together(hosts: int, *, former: Path | None = None, rows: int = 0, keep: Path | None = None) -> Outcome:
-    """Runs one round. `former` is the tree of a version that makes the stores and keeps serving while the hosts start.
-    With `keep`, the hosts' output is copied there if something went wrong."""
+def start_together(
+    hosts: int, *, former: Path | None = None, rows: int = 0, keep: Path | None = None, limit: int = 0
+) -> Outcome:
+    """Runs one round. Its hosts share a `limit` of requests per minute while Redis is away. `former` is the tree of a
+    version that makes the stores and keeps serving while the hosts start. With `keep`, the hosts' output is copied
+    there if something went wrong."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fl-", dir="/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
-        outcome = _round(folder, stack, hosts, former, rows)
+        outcome = _round(folder, stack, hosts, former, rows, limit)
         if keep is not None and not outcome.is_right:
             shutil.copytree(
                 folder, keep / folder.name, ignore=shutil.ignore_patterns("pg", "clickhouse", "redis", "*.sock")
@@ -239,7 +249,7 @@ def start_together(hosts: int, *, former: Path | None = None, rows: int = 0, kee
         return outcome
 
 
-def _round(folder: Path, stack: ExitStack, hosts: int, former: Path | None, rows: int) -> Outcome:
+def _round(folder: Path, stack: ExitStack, hosts: int, former: Path | None, rows: int, limit: int) -> Outcome:
     stores, outcome = Installation(folder, stack), Outcome()
     running: list[Host] = []
     stack.callback(_kill, running)
@@ -259,6 +269,13 @@ def _round(folder: Path, stack: ExitStack, hosts: int, former: Path | None, rows
             clients.ask(host.address or "")
     outcome.keys_shown = sum(host.printed(r"API key +(\S+)") is not None for host in running)
     outcome.waited = [host.name for host in running if re.search(r"(lock|lease)\.waiting", host.log)]
+    if limit:
+        headers = {"Authorization": f"Bearer {key}", "X-Project-Id": project}
+        keys = KeyLimit([host.address or "" for host in running], headers, limit)
+        keys.prepare([host.metrics for host in running])
+        keys.lose(stores.stores.redis)
+        outcome.without_redis = keys.refuse()
+        clients.answered += keys.asked  # Each has its row, also if it was refused.
     # The hosts' shippers empty their spools before the hosts end.
     outcome.ended += sum(host.stop() != 0 for host in running if not host.has_ended)
     outcome.answered, outcome.refused = clients.answered + rows, clients.refused

@@ -9,11 +9,13 @@ from tests.live.service import ROOT
 _EARLY = 12
 
 
-def test_hosts__started_together_on_empty_stores__all_serve_and_one_shows_the_key() -> None:
-    outcome = start_together(3)
+def test_hosts__started_together_on_empty_stores__all_serve_one_shows_the_key_and_limits_hold_without_redis() -> None:
+    # One request of this limit is left over when three workers share it.
+    outcome = start_together(3, limit=100)
 
     assert outcome.is_right, outcome
     assert outcome.keys_shown == 1
+    assert outcome.without_redis == "503 limits_unavailable"
 
 
 @pytest.mark.night

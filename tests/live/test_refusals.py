@@ -86,12 +86,13 @@ def test_serve__database_server_away__says_where_in_one_line(tmp_path: Path) -> 
     url = "postgresql://gateway:private@127.0.0.1:1/gateway"
     secrets = {"SECRET_KEY": "of this test", "ENCRYPTION_KEYS": Fernet.generate_key().decode()}
 
-    result = _serve(tmp_path, DATABASE_URL=url, SANDBOX="0", WEB_WORKERS="1", **secrets)
+    result = _serve(tmp_path, DATABASE_URL=url, DATABASE_WAIT_SECONDS="1", SANDBOX="0", WEB_WORKERS="1", **secrets)
 
     assert result.returncode == 1
     last_line = result.stderr.strip().splitlines()[-1]
     assert "The SQL database cannot be used, see DATABASE_URL: " in last_line
     assert "127.0.0.1" in last_line
+    assert result.stderr.count("database.waiting") == 1
     assert "Traceback" not in result.stderr
     assert "private" not in result.stderr
 

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analytics.clickhouse import migrator
 from analytics.errors import AnalyticsUnavailableError
+from config.supervisor.schema import wait_for_database
 
 
 class Command(BaseCommand):
@@ -22,5 +23,6 @@ class Command(BaseCommand):
             migrator.look()
         except (AnalyticsUnavailableError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
+        wait_for_database()
         call_command("migrate", interactive=False, verbosity=options["verbosity"], stdout=self.stdout)
         call_command("migrate_analytics", stdout=self.stdout)

@@ -45,22 +45,25 @@ class Command(BaseCommand):
             self.stdout = OutputWrapper(sys.stdout)
         allocator.return_freed_memory()
         import_migrations()
+        listening = web.inherited()
         # Only the supervisor goes on from here; it opens whatever only one process may have.
         requests = fork_server.split()
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         try:
             with lock.only_one(settings.RUN_DIR / "serve.lock", pid=os.getppid()):
-                self._serve(requests, frozenset(options["without"]), migrate=not options["no_migrate"])
+                self._serve(requests, listening, frozenset(options["without"]), migrate=not options["no_migrate"])
         except lock.AlreadyRunningError as error:
             address = run_files.read(settings.RUN_DIR / "gateway.url") or "an address it has not announced yet"
             raise CommandError(
                 f"`manage.py serve` already runs on {settings.VAR_DIR} as process {error.pid}, at {address}."
             ) from error
 
-    def _serve(self, requests: socket.socket, without: frozenset[str], *, migrate: bool) -> None:
+    def _serve(
+        self, requests: socket.socket, given: socket.socket | None, without: frozenset[str], *, migrate: bool
+    ) -> None:
         run_files.remove_all(settings.RUN_DIR)
         try:
-            listening = web.listen(settings.HOST, settings.PORT)
+            listening = given or web.listen(settings.HOST, settings.PORT)
         except OSError as error:
             raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
         try:

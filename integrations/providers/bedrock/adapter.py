@@ -28,7 +28,7 @@ from integrations.providers.bedrock.stream import BedrockStream
 from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.conversation import read_conversation
 from integrations.providers.common.endpoints import USER_AGENT, PerCredentials
-from integrations.providers.errors import ProviderError, UnsupportedParameterError, incomplete
+from integrations.providers.errors import ProviderError, UnsupportedParameterError, incomplete, no_role
 
 if TYPE_CHECKING:
     from integrations.providers.bedrock.signature import Signer
@@ -79,6 +79,8 @@ def _signer(credentials: Credentials, region: str) -> Signer:
     extra = credentials.extra
     key_id, secret = extra.get("access_key_id"), extra.get("secret_access_key")
     if not key_id or not secret:
+        if credentials.is_ambient:
+            raise no_role(PROVIDER)
         raise incomplete("the bedrock integration has neither an API key nor access keys", PROVIDER)
     return Signer(key_id, secret, extra.get(SESSION_TOKEN) or None, region=region)
 
@@ -104,7 +106,7 @@ BEDROCK = Traits(
     default_model="global.amazon.nova-2-lite-v1:0",
     secret_extra=SECRET_EXTRA,
     optional_extra=(SESSION_TOKEN,),
-    options=("region",),
+    options=("region", "credentials"),
     required_options=("region",),
 )
 

@@ -90,7 +90,7 @@ VERTEX = GoogleAdapter(
         base_url=VERTEX_URL,
         owned_by="google",
         default_model="gemini-2.5-flash",
-        options=("project", "location"),
+        options=("project", "location", "credentials"),
         required_options=("project",),
         service_account=True,
         # The header and the largest output are for Claude; Gemini ignores them.

@@ -12,7 +12,7 @@ import msgspec
 
 from integrations.providers.base import Credentials
 from integrations.providers.common.endpoints import USER_AGENT
-from integrations.providers.errors import UnsupportedParameterError, incomplete
+from integrations.providers.errors import UnsupportedParameterError, incomplete, no_role
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 VERTEX_URL = "https://aiplatform.googleapis.com/v1"
@@ -45,6 +45,8 @@ def gemini_place(credentials: Credentials) -> Place:
 def vertex_place(credentials: Credentials) -> Place:
     """Raises ProviderError(CREDENTIALS) if the project or the location is not a valid name."""
     secret, project = credentials.secret, credentials.extra.get("project", "").strip()
+    if credentials.is_ambient and not secret:
+        raise no_role("google_vertex")
     if is_service_account(secret):
         project = project or _project_of(secret)
         if not project:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint
-from integrations.providers.errors import incomplete
+from integrations.providers.errors import incomplete, no_role
 from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS
 
@@ -29,7 +29,7 @@ AZURE_OPENAI = replace(
     title="Azure OpenAI",
     base_url="",
     forward_headers=(),
-    options=("api_version", "deployment", "responses_models"),
+    options=("api_version", "deployment", "responses_models", "credentials"),
     parameters=OPENAI_PARAMETERS | {"data_sources"},
 )
 
@@ -59,7 +59,7 @@ class AzureOpenAIAdapter(OpenAIAdapter):
         base_url = credentials.base_url.rstrip("/")
         if not base_url:
             raise incomplete("the azure_openai integration has no base_url", self.provider)
-        headers = {"content-type": "application/json", "user-agent": USER_AGENT, "api-key": credentials.secret}
+        headers = {"content-type": "application/json", "user-agent": USER_AGENT, **_authorization(credentials)}
         version = quote(_version(credentials))
         if base_url.endswith("/openai/v1"):
             return Endpoint(f"{base_url}/chat/completions", headers)
@@ -71,6 +71,14 @@ class AzureOpenAIAdapter(OpenAIAdapter):
         if "/openai/deployments/" not in base_url:
             base_url = f"{base_url.removesuffix('/openai')}/openai/deployments/{_DEPLOYMENT}"
         return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)
+
+
+def _authorization(credentials: Credentials) -> dict[str, str]:
+    if not credentials.is_ambient:
+        return {"api-key": credentials.secret}
+    if not credentials.secret:
+        raise no_role(credentials.provider)
+    return {"authorization": f"Bearer {credentials.secret}"}
 
 
 def _version(credentials: Credentials) -> str:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
 
+from core.caller_limits import CallerLimits
 from gateway.limits.channel import Channel
-from gateway.limits.claims import Claim
+from gateway.limits.claims import UNCOUNTED, Claim
 from gateway.limits.keys import Scope
+from gateway.limits.minute_limits import Caller
 from gateway.limits.server import _RECONNECT_SECONDS
 from gateway.project_settings.limits import ProjectLimits
 from tests.gateway.limits.conftest import OwnRedis
 from tests.gateway.limits.workers import (
     DOLLAR,
+    PROJECT,
     SOON_SECONDS,
     Worker,
     new_limiter,
@@ -35,6 +40,8 @@ async def paused(own: OwnRedis) -> None:
 async def killed(own: OwnRedis) -> None:
     own.service.stop(signal.SIGKILL)
 
+
+ARRIVED_US = 1_795_290_000_000_000
 
 Away = Callable[[OwnRedis], Awaitable[None]]
 AWAY = pytest.mark.parametrize("away", [paused, killed])
@@ -54,6 +61,44 @@ async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis
         one.limits = ProjectLimits(tokens_per_minute=100)
         assert [(await one.ask(tokens=10)).refused_by for _ in range(3)] == ["", "", "tokens"]
         fragile_redis.service.send(signal.SIGCONT)
+
+
+async def test_redis_away__workers_of_many_hosts__admit_each_limit_once_together(fragile_redis: OwnRedis) -> None:
+    """Five workers, of which a limit below their number gives some none."""
+    fragile_redis.service.stop()
+    holders: dict[str, dict[str, Any]] = {
+        "7": {"requests_per_minute": 7},
+        "3": {"concurrent_requests": 3},
+        "60": {"tokens_per_minute": 60},
+    }
+    admitted: Counter[str] = Counter()
+    for number in range(5):
+        limiter = new_limiter(fragile_redis, 1, 60.0, [])
+        limiter.share_among(5, number)
+        for (user, limits), serial in product(holders.items(), range(8)):
+            caller = Caller(user_id=user, user_limits=CallerLimits(**limits))
+            claim = Claim(f"{number}-{user}-{serial}", PROJECT, "", ARRIVED_US, tokens=3, cost=0, caller=caller)
+            admitted[user] += not (await limiter.admit(ProjectLimits(), claim)).refused_by
+        await limiter.close()
+
+    # Twelve tokens a worker are four requests of three.
+    assert admitted == {"7": 7, "3": 3, "60": 20}
+
+
+async def test_redis_away__project_refuses_then__what_a_limit_could_refuse_and_nothing_else(
+    fragile_redis: OwnRedis,
+) -> None:
+    fragile_redis.service.stop()
+    alert_only: dict[str, Any] = {"monthly_budget_usd": Decimal(1)}
+    limited = {"rpm": {"requests_per_minute": 9}, "budget": {**alert_only, "hard_stop": True}, "alerts": alert_only}
+    limiter = new_limiter(fragile_redis, 1, 60.0, [])
+    refused = {
+        name: (await Worker(limiter, [], ProjectLimits(**limits, refuses_without_redis=True)).ask()).refused_by
+        for name, limits in limited.items()
+    }
+    await limiter.close()
+
+    assert refused == {"rpm": UNCOUNTED, "budget": UNCOUNTED, "alerts": ""}
 
 
 @AWAY
