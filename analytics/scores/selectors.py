@@ -58,6 +58,11 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
     return means
 
 
+def latest_user_deletion(project_id: UUID, user_id: str) -> Deletion | None:
+    of_this = {"kind": DeletionKind.USER, "subject_hash": id_hash(user_id)}
+    return Deletion.objects.for_project(project_id).filter(**of_this).order_by("-requested_at").first()
+
+
 def list_sessions_being_deleted(project_id: UUID) -> Mapping[str, datetime]:
     """Maps session ids to the time up to which their records are deleted."""
     under_way = Deletion.objects.for_project(project_id).filter(kind=DeletionKind.SESSION, state=DeletionState.PENDING)

@@ -62,7 +62,7 @@ SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
 OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
-    **_each(READ, "getTrace listRequests getRequest requestNeighbours listScores listRequestScores"),
+    **_each(READ, "getUser getTrace listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "requestFacets requestHistogram lookup"),
     # Views of lists are private: everybody sees and changes the own ones alone.
     **_each(READ, "listViews saveView deleteView"),
@@ -89,7 +89,7 @@ OPERATIONS: Mapping[str, Right] = {
     # The texts of comments are left out for READ; of others' comments only administrators change any.
     **_each(READ, "listComments listAssignments"),
     **_each(EDIT, "addComment changeComment deleteComment assign changeAssignment deleteAssignment"),
-    **_each(ADMINISTER, "deleteRequest deleteSession"),
+    **_each(ADMINISTER, "deleteRequest deleteSession deleteUser"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
     **_each(READ, "getPrompt getPromptByName renderPrompt listPromptLabels listPromptLabelMoves"),

@@ -237,6 +237,9 @@ CREATE INDEX "analytics_assignment_project_id_e532e797" ON "analytics_assignment
 CREATE INDEX "assignment_by_person" ON "analytics_assignment" ("project_id", "assignee", "state", "assigned_at" DESC);
 CREATE INDEX "assignment_by_expiry" ON "analytics_assignment" ("project_id", "subject_at");
 INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('analytics', '0001_initial', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
+ALTER TABLE "analytics_deletion" ADD COLUMN "expected" integer NULL CHECK ("expected" >= 0);
+ALTER TABLE "analytics_deletion" ADD COLUMN "sessions" jsonb NULL;
+INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('analytics', '0002_end_user_erasure', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
 ALTER TABLE "django_content_type" ALTER COLUMN "name" DROP NOT NULL;
 ALTER TABLE "django_content_type" DROP COLUMN "name" CASCADE;
 INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('contenttypes', '0002_remove_content_type_name', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
