@@ -259,8 +259,8 @@ class DeletionState(models.TextChoices):
 class Deletion(models.Model):
     """The deletion of a session, a request, a data set's item or an end user, stored before anything is deleted.
 
-    `subject` is the id, kept only while records of it may still arrive, and so are the `sessions` of a user. `subject_hash` (SHA-256, hexadecimal) stays as
-    proof that the id was deleted.
+    `subject` is the id, kept only while records of it may still arrive, and so are the `sessions` of a user.
+    `subject_hash` (SHA-256, hexadecimal) stays as proof that the id was deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -28,8 +28,12 @@ def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping
 
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
-    found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
-    return found.order_by("-created_at", "-id")
+    return feedback_of_sessions(project_id, [session_id])
+
+
+def feedback_of_sessions(project_id: UUID, session_ids: Iterable[str]) -> QuerySet[Feedback]:
+    hashes = [id_hash(session_id) for session_id in session_ids]
+    return Feedback.objects.for_project(project_id).filter(session_hash__in=hashes).order_by("-created_at", "-id")
 
 
 def list_feedback_of_request(project_id: UUID, session_id: str, request_id: UUID) -> QuerySet[Feedback]:

@@ -18,10 +18,10 @@ class EndUserViewSet(ProjectViewSet):
     lookup_url_kwarg = "user_id"
     lookup_value_converter = "slashed"
 
-    @operation("getUser", "One end user: what is held of them, and how far an erasure is", answer=EndUser, errors=[404])
+    @operation("getUser", "What is held of an end user, and how far an erasure is", answer=EndUser, errors=[404])
     def retrieve(self, request: Request, user_id: str) -> Response:
-        """The requests and sessions are those that an erasure would make anonymous: the requests that name the user, and
-        whole sessions that name no other user."""
+        """Counted is what an erasure would make anonymous: the requests that name the user, and whole sessions that
+        name no other user."""
         require_id("user_id", user_id, END_USER_CHARACTERS)
         return Response(shown(end_user(self.project_id, user_id)))
 

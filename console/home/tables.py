@@ -111,7 +111,7 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
         ],
         rows=top_users(time_range.of(visit.project.pk), limit=_TOP.limit),
         empty=Empty("No request of this range names its user (header x-svc-user-id)."),
-        key=lambda row: visit.link(_REQUESTS, user_id=row.user_id),
+        key=lambda row: visit.link("user", visit.project.pk, row.user_id),
         keep=keep_address(
             visit, "Top users", ChartKind.TABLE, ["total_cost_usd", "request_count", "error_rate"], group_by="user"
         ),

@@ -85,7 +85,7 @@ class SessionsPage(Page):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         shared = {
-            "columns": Table("Sessions", _columns(visit), [], Empty(""), query=query, has_chooser=True),
+            "columns": Table("Sessions", session_columns(visit), [], Empty(""), query=query, has_chooser=True),
             "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
             **view_context(visit, ListPage.SESSIONS),
         }
@@ -126,7 +126,7 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _columns(visit: Visit) -> Sequence[Column]:
+def session_columns(visit: Visit) -> Sequence[Column]:
     query = visit.request.GET
 
     def user(row: Mapping[str, Any]) -> Any:
@@ -152,7 +152,7 @@ def _table(visit: Visit, page: SessionPage) -> Table:
     query = visit.request.GET
     return Table(
         caption="Sessions, the latest active first",
-        columns=_columns(visit),
+        columns=session_columns(visit),
         rows=page.results,
         empty=_empty(query),
         query=query,

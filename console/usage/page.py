@@ -71,7 +71,8 @@ _DELETED: Mapping[Dimension, str] = {
     Dimension.API_KEY: "deleted key {}",
     Dimension.TEAM: "deleted team {}",
 }
-_OF_PERSONS = (Dimension.USER, Dimension.SESSION)
+# The pages of these keys, by the names of their URLs.
+_OF_PERSONS = {Dimension.USER: "user", Dimension.SESSION: "session"}
 
 
 class UsagePage(Page):
@@ -186,7 +187,7 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
             return _NONE.get(dimension, formats.NONE)
         href = _requests(visit, dimension, key)
         if dimension in _OF_PERSONS:
-            return id_link(_session(visit, key) or href if dimension is Dimension.SESSION else href, key)
+            return id_link(visit.link_if_there(_OF_PERSONS[dimension], visit.project.pk, key) or href, key)
         shown = names.get(key) or _name_of(dimension, row)
         return format_html('<a href="{}">{}</a>', href, shown) if href else shown
 
@@ -224,10 +225,6 @@ def _requests(visit: Visit, dimension: Dimension, key: str) -> str:
         config, _, version = key.partition("/")
         return visit.link_if_there(_REQUESTS, prompt_config_id=config, prompt_version=version)
     return visit.link_if_there(_REQUESTS, **{_FILTERS[dimension]: key})
-
-
-def _session(visit: Visit, session_id: str) -> str:
-    return visit.link_if_there("session", visit.project.pk, session_id)
 
 
 def _plot(visit: Visit, dimension: Dimension) -> Plot:

@@ -215,7 +215,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "analytics_requests_detail rollouts connect"),
     **_each(READ, "prompts prompt evaluators evaluator experiments experiment online_evaluations online_evaluation"),
     **_each(EDIT, "prompt_editor prompt_new evaluator_form experiment_form"),
-    **_each(READ, "sessions session search"),
+    **_each(READ, "sessions session user search"),
     **_each(READ, "reviews review datasets dataset alerts alert assignments request_link"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(READ, "dashboards dashboard chart_form"),

@@ -109,6 +109,7 @@ def populate() -> Populated:
             "request_id": REQUEST_ID,
             "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
+            "user_id": "user",
             "provider": "openai",
             "name": "openai",
             "model": "gpt-4o-mini",

@@ -219,6 +219,7 @@ UNKNOWN: dict[str, str] = {
     "session_id": "session_not_found",
     "team_id": "team_not_found",
     "trace_id": "trace_not_found",
+    "user_id": "user_not_found",
     "version_id": "prompt_version_not_found",
     "view_id": "view_not_found",
 }

@@ -203,6 +203,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "request_id": REQUEST_ID,
         "family": "gpt-4o",
         "session_id": "session",
+        "user_id": "user",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,
         "dataset_id": rows["analytics_dataset"].pk,

@@ -78,7 +78,7 @@ def _people(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
     if session_id:
         page = visit.link_if_there("session", project_id, session_id)
         yield Fact("Session", session_id, page, "", (("its trace", f"{page}#panel-timeline"),) if page else ())
-    yield Fact("User", user_id, visit.link_if_there(_LOG, user_id=user_id))
+    yield Fact("User", user_id, visit.link_if_there("user", project_id, user_id))
     if found["api_key_id"]:
         yield _key(visit, found["api_key_id"])
     if found["team_id"]:

@@ -14,7 +14,7 @@ from analytics.models import Deletion, DeletionState
 from analytics.reconciliation.services import reconcile
 from analytics.request_log.record import SpoolEntry
 from core.models import AuditEntry, Project
-from tests.analytics.deletion.deleting import SECRET, SESSION, contents, entry, insert_spans, soon, totals
+from tests.analytics.deletion.deleting import SECRET, contents, entry, insert_spans, soon, totals
 from tests.factories.analytics import store
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
