@@ -17,6 +17,7 @@ from analytics.parameters.common import CursorParameters, require_id
 from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines
 from analytics.presenters.timelines import trace
+from analytics.queries.session_sorting import LATEST
 from analytics.request_log.record import RequestEntry
 from analytics.wire.conversations import SessionTranscript
 from analytics.wire.sessions import SessionDetail, SessionEntry
@@ -29,7 +30,7 @@ from core.openapi import PAGE, operation
 from core.openapi.operations import path_parameter
 from core.wire.pagination import cursor_response, listing_response, parse_page
 
-_NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
+_NO_OFFSET = "Is for lists without cursor and sort, and without filters of whole sessions."
 
 
 class TranscriptParameters(CursorParameters):
@@ -48,15 +49,16 @@ class SessionViewSet(ProjectViewSet):
 
     @operation("listSessions", "List sessions", query=[PAGE, SessionListParameters], page=SessionEntry)
     def list(self, request: Request) -> Response:
-        """The latest active come first. Filters by cost and feedback are of whole sessions; with one of them the links
-        lead on by `cursor`, however long the list is, and there is no `offset`."""
+        """By default the latest active come first. Other orders, and filters by cost, duration, requests, errors and
+        feedback, are of whole sessions; with one of them the links lead on by `cursor`, however long the list is, and
+        there is no `offset`."""
         page = parse_page(request)
-        filters, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
-        if filters.is_plain and after is None:
+        filters, sort, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
+        if filters.is_plain and after is None and sort == LATEST:
             return listing_response(request, page, sessions.sessions(self.project_id, filters.sessions, page))
         if page.offset:
             raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
-        found = sessions.session_listing(self.project_id, filters, after=after, limit=page.limit)
+        found = sessions.session_listing(self.project_id, filters, sort=sort, after=after, limit=page.limit)
         return cursor_response(request, page, found)
 
     @operation("getSession", "One session", answer=SessionDetail, errors=[404])

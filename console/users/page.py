@@ -144,7 +144,7 @@ def _filter(visit: Visit, user_id: str, **more: Any) -> WholeSessionFilter:
 
 
 def _sessions(visit: Visit, user_id: str) -> Table:
-    page = session_page(visit.project.pk, _filter(visit, user_id), after=None, limit=_ROWS)
+    page = session_page(visit.project.pk, _filter(visit, user_id), limit=_ROWS)
     return Table(
         caption="The latest sessions of the range",
         columns=[column for column in session_columns(visit) if column.name != "user"],
@@ -170,7 +170,7 @@ def _errors(visit: Visit, user_id: str) -> Table:
 
 
 def _feedback(visit: Visit, user_id: str) -> Table:
-    rated = session_page(visit.project.pk, _filter(visit, user_id, feedback=_ANY_SCORE), after=None, limit=_ROWS)
+    rated = session_page(visit.project.pk, _filter(visit, user_id, feedback=_ANY_SCORE), limit=_ROWS)
     given = feedback_of_sessions(visit.project.pk, [row["session_id"] for row in rated.results])
 
     def said(row: Feedback) -> str:

@@ -93,10 +93,33 @@ def test_sessions__filters__user_beginning_cost_and_feedback(project: Project, s
     assert names(user_id="ann") == ["a_1"]
     assert names(session="a_") == ["a_1"]
     assert names(name_pattern="a%") == ["ab1", "a_1"]
+    assert names(contains="_1") == ["a_1"]
+    assert names(session="a", contains="1") == ["ab1", "a_1"]
     assert names(min_cost_usd="1") == ["a_1"]
     assert names(max_cost_usd="1") == ["c", "ab1"]
     assert names(feedback="bad") == ["c"]
     assert names(feedback="good") == []
+
+
+def test_sessions__slowest_and_most_errors__found_by_a_click_on_the_column(project: Project, spool: Path) -> None:
+    store(
+        spool,
+        *(entry(project, "long", minutes) for minutes in (1, 50)),
+        entry(project, "failing", 3, outcome=Outcome.ERROR, status_code=500),
+        entry(project, "short", 2),
+    )
+    client = signed_in(project)
+
+    shown = text_of(client.get(LIST, {"project": str(project.pk)}))
+    by_column = {
+        name: re.search(rf'<a href="([^"]*)">{name}</a></th>', shown)[1].replace("&amp;", "&")  # type: ignore[index]
+        for name in ("Lasted", "Requests", "Errors", "Tokens", "Cost", "Feedback")
+    }
+
+    assert neighbours(client, by_column["Lasted"])[0][0] == "long"
+    assert neighbours(client, by_column["Errors"])[0][0] == "failing"
+    assert listed(client, project, min_duration_seconds="60")[0] == ["long"]
+    assert listed(client, project, min_error_count="1")[0] == ["failing"]
 
 
 def test_sessions__bad_filter__named_in_the_page(project: Project) -> None:
