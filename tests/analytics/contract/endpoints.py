@@ -19,9 +19,9 @@ SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint of analytics. `path` has `{session}`, `{user}`, which is the session's, `{request}`, `{trace}`, which is
-    the request's, `{project}`, `{view}` and `{evaluator}`; `store` tells whether it needs ClickHouse; `query` are its
-    parameters, `required` those that it does not do without."""
+    """An endpoint of analytics. `path` has `{session}`, `{user}`, which is the session's, `{request}`, `{trace}`, which
+    is the request's, `{project}`, `{view}` and `{evaluator}`; `store` tells whether it needs ClickHouse; `query` are
+    its parameters, `required` those that it does not do without."""
 
     method: str
     path: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -145,7 +147,14 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     refused = [found for found in answers if found.status_code == 429]
     assert refused
     assert answers[0].status_code == 200
-    assert " of 0.002 USD " in assert_error(refused[0], 429, code, type="budget_error")
+    message = assert_error(refused[0], 429, code, type="budget_error")
+    assert " of 0.002 USD" in message
+    # What is left is less than what the request may cost, or nothing.
+    left, may_cost = re.search(
+        r"has ([0-9.]+) USD left, and this request may cost up to ([0-9.]+) USD", message
+    ).groups()  # type: ignore[union-attr]
+    assert 0 < Decimal(left) < Decimal(may_cost) < Decimal("0.001")
+    assert "raise the budget under Limits and budgets" in message
     assert "retry-after" not in refused[0].headers
     record = gateway.record(refused[0])
     assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "")
