@@ -110,6 +110,7 @@ OPERATIONS: Mapping[str, Right] = {
     # Operations on the project's configuration.
     **_each(ADMINISTER, "listApiKeys issueApiKey getApiKey changeApiKey rotateApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
+    **_each(ADMINISTER, "listInvitations createInvitation deleteInvitation"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
     **_each(ADMINISTER, "dryRunGuardrails listAudit"),
@@ -204,7 +205,7 @@ MODELS: Mapping[str, Rows] = {
 }
 
 PAGES: Mapping[str, Right] = {
-    **_each(OPEN, "login sign_in sign_in_callback second_factor second_factor_code"),
+    **_each(OPEN, "login sign_in sign_in_callback second_factor second_factor_code invitation"),
     **_each(
         SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
     ),

@@ -29,7 +29,7 @@ _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 # The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
 # Pages of somebody who is not signed in yet: tests/sign_in.
-_WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code"}
+_WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code", "invitation"}
 # Files within a request, asked for by tests/console/requests and reviews with a request that has one.
 _FILES = {"analytics_requests_image", "review_image"}
 # These pages are called by POST: they answer no GET.
