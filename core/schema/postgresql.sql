@@ -500,6 +500,7 @@ ALTER TABLE "integrations_providerintegration" ADD COLUMN "own_account" boolean 
 INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('integrations', '0002_providerintegration_own_account', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
 ALTER TABLE "integrations_catalogstate" ADD COLUMN "shipped" varchar(64) DEFAULT '' NOT NULL;
 INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('integrations', '0003_catalogstate_shipped', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
+INSERT INTO "django_migrations" ("app", "name", "applied") VALUES ('integrations', '0004_sandbox_source', CURRENT_TIMESTAMP) RETURNING "django_migrations"."id";
 CREATE TABLE "django_session" ("session_key" varchar(40) NOT NULL PRIMARY KEY, "session_data" text NOT NULL, "expire_date" timestamp with time zone NOT NULL);
 CREATE INDEX "django_session_session_key_c0390e0f_like" ON "django_session" ("session_key" varchar_pattern_ops);
 CREATE INDEX "django_session_expire_date_a5c62663" ON "django_session" ("expire_date");

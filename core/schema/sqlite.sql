@@ -462,7 +462,8 @@ INSERT INTO "django_migrations" VALUES(37,'gateway','0001_initial',CURRENT_TIMES
 INSERT INTO "django_migrations" VALUES(38,'gateway','0002_budget_alert_once',CURRENT_TIMESTAMP);
 INSERT INTO "django_migrations" VALUES(39,'integrations','0002_providerintegration_own_account',CURRENT_TIMESTAMP);
 INSERT INTO "django_migrations" VALUES(40,'integrations','0003_catalogstate_shipped',CURRENT_TIMESTAMP);
-INSERT INTO "django_migrations" VALUES(41,'sessions','0001_initial',CURRENT_TIMESTAMP);
+INSERT INTO "django_migrations" VALUES(41,'integrations','0004_sandbox_source',CURRENT_TIMESTAMP);
+INSERT INTO "django_migrations" VALUES(42,'sessions','0001_initial',CURRENT_TIMESTAMP);
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");

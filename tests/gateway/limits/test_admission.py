@@ -88,7 +88,7 @@ def test_requests__beyond_the_minute__are_429_and_count_nothing(scripted: Script
     assert last.headers["x-ratelimit-reset-requests"] == f"{last.headers['retry-after']}s"
     record = gateway.record(last)
     assert (record.outcome, record.status_code, record.error_code) == ("error", 429, "requests_per_minute")
-    assert (record.cost_usd, record.prompt_tokens, record.completion_tokens) == ("", 0, 0)
+    assert (record.cost_usd, record.prompt_tokens, record.completion_tokens) == ("0.0000000000", 0, 0)
     assert not record.attempts
 
 
@@ -157,7 +157,7 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     assert "raise the budget under Limits and budgets" in message
     assert "retry-after" not in refused[0].headers
     record = gateway.record(refused[0])
-    assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "")
+    assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "0.0000000000")
     month = month_of(record.ts)
     counted_scope = (
         Scope(gateway.project_id, month=month) if scope == "month" else Scope(gateway.project_id, session_id="s/1")
