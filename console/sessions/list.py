@@ -113,7 +113,7 @@ class SessionsPage(Page):
             page = session_page(visit.project.pk, filters, sort=sort, after=after, limit=_LIMIT)
             return {"table": _table(visit, page, sort)}
 
-        return [Panel("sessions", "Sessions", "ui/lines.html", load), *peek_panels(visit)]
+        return [Panel("sessions", "Sessions", "ui/lines.html", load, is_of_log=True), *peek_panels(visit)]
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return handle_view_form(visit, ListPage.SESSIONS)
@@ -184,9 +184,11 @@ def _empty(visit: Visit) -> Empty:
     query, fields = visit.request.GET, _fields(visit)
     if any(query.get(item.name) for item in fields):
         cleared = page_link(query, **{item.name: "" for item in fields}, cursor="")
-        return Empty("No session of this range matches these filters.", cleared, "Clear the filters")
+        return visit.nothing("No session of this range matches these filters.", cleared, "Clear the filters")
     longer = page_link(query, range="30d", start="", end="", cursor="")
-    return Empty("No request in this range named a session by x-svc-session-id.", longer, "Look at the last 30 days")
+    return visit.nothing(
+        "No request in this range named a session by x-svc-session-id.", longer, "Look at the last 30 days"
+    )
 
 
 def _with_user(query: QueryDict, user_id: str) -> str:

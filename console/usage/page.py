@@ -104,8 +104,17 @@ class UsagePage(Page):
         label = _LABELS[dimension].lower().replace("api", "API")
         return [
             Panel("month", "This month", "usage/month.html", lambda: month_context(visit), is_wide=True),
-            Panel("spend", f"Cost by {label}", "usage/spend.html", lambda: _spend(visit, dimension), is_wide=True),
-            Panel("intervals", "Over time", "panels/plot.html", lambda: {"plot": _plot(visit, dimension)}),
+            Panel(
+                "spend",
+                f"Cost by {label}",
+                "usage/spend.html",
+                lambda: _spend(visit, dimension),
+                is_wide=True,
+                is_of_log=True,
+            ),
+            Panel(
+                "intervals", "Over time", "panels/plot.html", lambda: {"plot": _plot(visit, dimension)}, is_of_log=True
+            ),
             Panel("gaps", "Models without a price, or free", "usage/price_gaps.html", lambda: _gaps(visit)),
         ]
 
@@ -146,7 +155,7 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
             caption=f"{formats.number(found.count)} in all, the highest cost first",
             columns=_columns(visit, dimension, names),
             rows=found.results,
-            empty=Empty("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
+            empty=visit.nothing("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
             keep=_keep(
                 visit, dimension, ChartKind.TABLE, "total_cost_usd", "request_count", "total_tokens", "error_rate"
             ),

@@ -28,7 +28,7 @@ from core.ui.formats import moment, money, number, share
 from core.ui.pages import Visit
 from core.ui.panels import Panel
 from core.ui.plots import Plot, Series, Unit
-from core.ui.tables import Column, Empty, Table
+from core.ui.tables import Column, Table
 from core.ui.tiles import Tile
 from gateway.end_users.services import END_USER_LIMITS
 from gateway.reports.caller_usage import user_usage
@@ -72,7 +72,14 @@ class UserPage(EditPage[str, Any]):
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         user_id = self.record(visit, **route)
         return [
-            Panel("figures", "Figures", "panels/tiles.html", lambda: {"tiles": _figures(visit, user_id)}, is_wide=True),
+            Panel(
+                "figures",
+                "Figures",
+                "panels/tiles.html",
+                lambda: {"tiles": _figures(visit, user_id)},
+                is_wide=True,
+                is_of_log=True,
+            ),
             Panel("cost", "Cost over time", "panels/plot.html", lambda: {"plot": _cost(visit, user_id)}, is_wide=True),
             Panel.of_table("sessions", "Sessions", lambda: _sessions(visit, user_id), is_wide=True),
             Panel.of_table("errors", "Errors", lambda: _errors(visit, user_id)),
@@ -149,7 +156,7 @@ def _sessions(visit: Visit, user_id: str) -> Table:
         caption="The latest sessions of the range",
         columns=[column for column in session_columns(visit) if column.name != "user"],
         rows=page.results,
-        empty=Empty("No request of this user in this range named a session."),
+        empty=visit.nothing("No request of this user in this range named a session."),
         next_url=visit.link_if_there(_SESSIONS, user_id=user_id) if page.next_cursor else "",
         key=lambda row: visit.link("session", visit.project.pk, row["session_id"]),
     )
@@ -164,7 +171,7 @@ def _errors(visit: Visit, user_id: str) -> Table:
             Column("count", "Requests", lambda row: number(row.values[0]), is_numeric=True),
         ],
         rows=values_of(visit.project.pk, query, ["error_count"], _range(visit), limit=_ROWS),
-        empty=Empty("No request of this user failed in this range."),
+        empty=visit.nothing("No request of this user failed in this range."),
         key=lambda row: visit.link(_LOG, user_id=user_id, error_code=row.key),
     )
 
@@ -185,7 +192,7 @@ def _feedback(visit: Visit, user_id: str) -> Table:
             Column("when", "When", lambda row: moment(row.created_at)),
         ],
         rows=list(given[:_ROWS]),
-        empty=Empty("No session of this user in this range was given a score."),
+        empty=visit.nothing("No session of this user in this range was given a score."),
         key=lambda row: visit.link("session", visit.project.pk, row.session_id) + "#panel-feedback",
     )
 
