@@ -28,7 +28,8 @@ from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
 from core.openapi.operations import path_parameter
-from core.wire.pagination import cursor_response, listing_response, parse_page
+from core.wire.pagination import MAXIMUM_OFFSET, cursor_response, listing_response, parse_page
+from core.wire.parameters import Parameters
 
 _NO_OFFSET = "Is for lists without cursor and sort, and without filters of whole sessions."
 
@@ -41,6 +42,10 @@ class TranscriptParameters(CursorParameters):
     def values(self) -> dict[str, Any]:
         self.is_valid(raise_exception=True)
         return {"after": self.validated_data.get("cursor"), "limit": self.validated_data["limit"]}
+
+
+class TimelineParameters(Parameters):
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAXIMUM_OFFSET)
 
 
 class SessionViewSet(ProjectViewSet):
@@ -99,13 +104,20 @@ class SessionViewSet(ProjectViewSet):
         page = TranscriptParameters(data=request.query_params.dict()).values()
         return Response(sessions.transcript(self.project_id, session_id, **page))
 
-    @operation("sessionTimeline", "Spans and requests of a session as trees", answer=SessionTimeline, errors=[404])
+    @operation(
+        "sessionTimeline",
+        "Spans and requests of a session as trees",
+        query=[TimelineParameters],
+        answer=SessionTimeline,
+        errors=[404],
+    )
     @action(detail=True)
     def timeline(self, request: Request, session_id: str) -> Response:
-        """The nodes are listed in the order of a waterfall, depth first and by start. Attributes and messages are null
-        for a reader without content."""
+        """The nodes are listed in the order of a waterfall, depth first and by start; `next_offset` leads to those of
+        later requests. Attributes and messages are null for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
-        found = timelines.timeline(self.project_id, session_id)
+        offset = self.valid_query(TimelineParameters).validated_data["offset"]
+        found = timelines.timeline(self.project_id, session_id, offset)
         if not found["nodes"]:
             raise sessions.no_session()
         return Response(found if self.sees_content else lists_without_texts(found))

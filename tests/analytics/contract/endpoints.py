@@ -90,7 +90,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/llm/sessions/{session}"),
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
     Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),
-    Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
+    Endpoint("GET", "/api/llm/sessions/{session}/timeline", ("offset",)),
     Endpoint("GET", "/api/llm/traces/{trace}"),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", (*_PAGE, "request_id"), store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),

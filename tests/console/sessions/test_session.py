@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import pytest
@@ -120,6 +121,35 @@ def test_sessions__slowest_and_most_errors__found_by_a_click_on_the_column(proje
     assert neighbours(client, by_column["Errors"])[0][0] == "failing"
     assert listed(client, project, min_duration_seconds="60")[0] == ["long"]
     assert listed(client, project, min_error_count="1")[0] == ["failing"]
+
+
+def test_session__more_requests_than_one_page_shows__later_ones_and_the_slowest_by_a_click(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    slow = entry(project, "s", 1, latency_ms=777_000)
+    store(spool, *(entry(project, "s", 300 - number, latency_ms=10) for number in range(230)), slow)
+
+    first = page(project, "s")
+    assert "the session has more" in first
+    later = re.search(r'<a href="([^"]*)">Later requests</a>', first)
+    assert later
+    slowest = first.partition("Slowest requests")[2].partition("</ol>")[0]
+    assert re.findall(r">([^<]*)</a>", slowest)[0] == "12 min 57 s"
+    assert f"{slow.record.request_id}" in slowest
+
+    query = dict(parse_qsl(later[1].replace("&amp;", "&").partition("#")[0].lstrip("?")))
+    second = page(project, "s", **query)
+    assert "Later requests" not in second
+    assert "From the start" in second
+    assert slow.record.request_id in second.partition('id="panel-timeline"')[2].partition("Slowest requests")[2]
+
+    nodes = api.get("/api/llm/sessions/s/timeline").json()
+    assert nodes["next_offset"] == 200
+    rest = api.get("/api/llm/sessions/s/timeline", {"offset": 200}).json()
+    assert rest["next_offset"] is None
+    ids = [{node["request_id"] for node in one["nodes"] if node["kind"] == "request"} for one in (nodes, rest)]
+    assert len(ids[1]) == 31
+    assert slow.record.request_id in ids[1]
 
 
 def test_sessions__bad_filter__named_in_the_page(project: Project) -> None:
