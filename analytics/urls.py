@@ -24,6 +24,7 @@ from analytics.viewsets.saved_views import SavedViewViewSet
 from analytics.viewsets.scores import FeedbackTokenViewSet, FeedbackViewSet, ScoreViewSet
 from analytics.viewsets.sessions import SessionTelemetryViewSet, SessionViewSet, TraceViewSet
 from analytics.viewsets.trace_destinations import TraceDestinationViewSet
+from analytics.viewsets.users import EndUserViewSet
 from core.api.routers import ProjectRouter
 
 router = ProjectRouter()
@@ -32,6 +33,7 @@ router = ProjectRouter()
 router.register("sessions/<slashed:session_id>/feedback", FeedbackViewSet, "feedback")
 router.register("sessions/<slashed:session_id>/feedback-token", FeedbackTokenViewSet, "feedback-token")
 router.register("sessions", SessionViewSet, "session")
+router.register("users", EndUserViewSet, "user")
 router.register("traces", TraceViewSet, "trace")
 router.register("scores", ScoreViewSet, "score")
 router.register("requests", RequestViewSet, "request")

@@ -126,6 +126,31 @@ class Membership(models.Model):
         return f"{self.user}, {self.get_role_display()} of {self.project}"
 
 
+class Invitation(models.Model):
+    """A role in a project for a person without an account here: whoever opens the link takes it, and so does the first
+    sign-in at a provider that has verified this address."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=32, choices=Role)
+    # The SHA-256 of the link's secret, hexadecimal.
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    # When the link ends; the role waits for a sign-in until the invitation is taken back.
+    expires_at = models.DateTimeField(editable=False)
+    created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["email"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["project", "email"], name="one_invitation_of_an_address")]
+
+    def __str__(self) -> str:
+        return self.email
+
+
 class TeamMember(models.Model):
     """A project member in one of its teams. A lead sees the team's keys and their spend; being in a team gives no other
     right. Leaving the project leaves its teams."""

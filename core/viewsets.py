@@ -18,9 +18,17 @@ from core.keys.serializers import (
     RotationSerializer,
 )
 from core.keys.services import change_key, issue_key, revoke_key, rotate_key
-from core.members.serializers import MemberRoleSerializer, MemberSerializer, NewMemberSerializer
+from core.members.invitations import invite, revoke_invitation, send_invitation
+from core.members.serializers import (
+    InvitationSerializer,
+    IssuedInvitationSerializer,
+    MemberRoleSerializer,
+    MemberSerializer,
+    NewInvitationSerializer,
+    NewMemberSerializer,
+)
 from core.members.services import add_member, change_role, remove_member
-from core.models import ApiKey, Membership, Project
+from core.models import ApiKey, Invitation, Membership, Project
 from core.openapi import PAGE, operation
 
 
@@ -133,6 +141,38 @@ class MemberViewSet(ProjectViewSet):
     def destroy(self, request: Request, member_id: int) -> Response:
         """Removes a member and keeps the account. Answers 409 `last_administrator` as for a change of role."""
         remove_member(project_id=self.project_id, member_id=member_id, is_superuser=request.user.is_superuser)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class InvitationViewSet(ProjectViewSet):
+    lookup_url_kwarg = "invitation_id"
+    lookup_value_converter = "int"
+
+    @operation("listInvitations", "List open invitations", query=[PAGE], page=InvitationSerializer)
+    def list(self, request: Request) -> Response:
+        """The invitations that nobody has taken yet, without their links."""
+        return self.page(Invitation.objects.for_project(self.project_id), InvitationSerializer)
+
+    @operation(
+        "createInvitation",
+        "Invite a person",
+        body=NewInvitationSerializer,
+        answer=IssuedInvitationSerializer,
+        status=201,
+        errors=[409],
+    )
+    def create(self, request: Request) -> Response:
+        """Makes a link that works once and ends after a week; this answer alone holds it. It is sent by mail where a
+        mail server is set. The role also waits for the first sign-in at a provider that has verified the address."""
+        given = self.valid_body(NewInvitationSerializer).validated_data
+        row, link = invite(project_id=self.project_id, actor=self.actor, **given)
+        shown = {**InvitationSerializer(row).data, "link": link, "is_sent": send_invitation(row, link)}
+        return Response(shown, status=status.HTTP_201_CREATED)
+
+    @operation("deleteInvitation", "Take an invitation back", status=204, errors=[404])
+    def destroy(self, request: Request, invitation_id: int) -> Response:
+        """The link leads to nothing from then on, and no role waits."""
+        revoke_invitation(self.project_id, invitation_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

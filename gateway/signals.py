@@ -13,6 +13,7 @@ from analytics.telemetry.prompt_calls import prompt_calls_stored
 from core.models import ApiKey, Project, Team
 from gateway.alerts.rollouts import raise_of_watch
 from gateway.alerts.secrets import ensure_secret
+from gateway.end_users import erasure as end_users
 from gateway.experiments import erasure
 from gateway.models import EndUserLimit, GatewaySettings, ModelGroupRow
 from gateway.snapshot.announcements import PRICES, announce
@@ -67,6 +68,8 @@ def connect() -> None:
     items_gone.connect(erasure.items_are_gone, dispatch_uid="gateway.experiment_items")
     subject_erased.connect(erasure.subject_is_erased, dispatch_uid="gateway.experiments_erased")
     subject_sought.connect(erasure.subject_is_kept, dispatch_uid="gateway.experiments_sought")
+    subject_erased.connect(end_users.user_is_erased, dispatch_uid="gateway.end_users_erased")
+    subject_sought.connect(end_users.user_is_kept, dispatch_uid="gateway.end_users_sought")
     watch_warned.connect(raise_of_watch, dispatch_uid="gateway.rollout_watch")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     model_list_changed.connect(_model_list_changed, dispatch_uid="gateway.model_list")

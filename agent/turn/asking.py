@@ -8,12 +8,13 @@ import msgspec
 
 from agent.turn.deltas import Frames, PartialAnswer
 from agent.worker.limits import OUTPUT_CHARACTERS
+from analytics.request_log.sources import Source
 from core.api.authentication import key_id_of
 from gateway.pipeline.internal_client import Caller, InternalRequest
 from gateway.runtime.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
-SOURCE = "agent"
+SOURCE = Source.AGENT.value
 """The source of the agent's requests in the request log."""
 ACTOR = "actor"
 """The attribute of their records that says who asked the agent: `key:<id>` or `user:<name>`."""

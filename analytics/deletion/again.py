@@ -35,6 +35,10 @@ SELECT DISTINCT lower(hex(SHA256(session))) AS hash, session FROM (
 SELECT lower(hex(SHA256(toString(request_id)))) AS hash, toString(request_id) FROM requests
 WHERE project_id = {project:UUID} AND hash IN {hashes:Array(String)}
 """,
+    DeletionKind.USER: """
+SELECT DISTINCT lower(hex(SHA256(user_id))) AS hash, user_id FROM requests
+WHERE project_id = {project:UUID} AND user_id != '' AND hash IN {hashes:Array(String)}
+""",
 }
 _COPIES: dict[str, type[Score | Feedback]] = {"scores": Score, "feedback": Feedback}
 

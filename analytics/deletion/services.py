@@ -1,9 +1,9 @@
-"""Deletes a session, a request or a data set's item: its texts, and everything that identifies a person.
+"""Deletes a session, a request, a data set's item or an end user: texts, and everything that identifies a person.
 
 The deletion is stored first. From then on a session is hidden (`analytics.queries.visible`) and the caller has its
-answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller has its
-answer; after a failure the same task continues. The task also looks for late records for some days: they may have
-waited on a disk while the data was erased.
+answer; the task `analytics.finish_deletions` erases it within seconds. An end user's data stays in sight until the task
+has erased it. A request is erased before the caller has its answer; after a failure the same task continues. The task
+also looks for late records for some days: they may have waited on a disk while the data was erased.
 
 Whatever quotes the subject is deleted too: requests of judges and experiments (`analytics.deletion.references`), and
 data of apps above (`analytics.deletion.signals`).
@@ -28,7 +28,8 @@ from analytics.datasets import erasure as datasets
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch, plan_quotes
 from analytics.deletion.references import add_references
 from analytics.deletion.signals import Erased, Quotes, subject_erased, subject_sought
-from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
+from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of, user_subject
+from analytics.deletion.users import note_sessions
 from analytics.discussions.services import delete_discussions_of, delete_discussions_of_hashes
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.identifiers import arrival_of, id_hash
@@ -37,6 +38,7 @@ from analytics.models.datasets import Dataset
 from analytics.models.discussions import SubjectKind
 from analytics.online_evaluations.services import forget_tasks_of
 from analytics.queries import visible
+from analytics.queries.held_users import held_data
 from analytics.queries.telemetry import keyed_by
 from analytics.reconciliation.comparison import LIMITS
 from analytics.reconciliation.leases import repair_lease
@@ -118,6 +120,26 @@ def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
     _look(deletion, timezone.now())
 
 
+def delete_user(project_id: UUID, user_id: str, *, actor: str) -> Deletion:
+    """Has a task erase the end user's requests and own sessions, and deletes settings that name the user at once.
+
+    Returns the deletion that is under way, if there is one. Raises NotFoundError, and the errors of the store.
+    """
+    latest = selectors.latest_user_deletion(project_id, user_id)
+    if latest is not None and latest.state == DeletionState.PENDING:
+        return latest
+    subject = user_subject(project_id, user_id, [], timezone.now())
+    held = held_data(project_id, user_id, subject.parameters["until"])
+    if not (held.request_count or _has_telemetry(subject) or _is_kept(Erased(project_id, user_hash=id_hash(user_id)))):
+        raise _not_found(DeletionKind.USER)
+    with transaction.atomic():
+        deletion = _write_down(
+            project_id, DeletionKind.USER, user_id, subject, actor=actor, expected=held.request_count
+        )
+        forget_in_database(deletion)
+    return deletion
+
+
 def delete_dataset_item(dataset: Dataset, item_id: UUID, *, actor: str) -> None:
     """Deletes an item from every version of its data set, and what quotes it.
 
@@ -142,18 +164,24 @@ def forget_in_database(deletion: Deletion) -> None:
 
     Of a session, only what it received before the deletion.
     """
-    project_id, subject_hash, until = deletion.project_id, deletion.subject_hash, deletion.requested_at
-    if deletion.kind == DeletionKind.ITEM:
-        return
-    if deletion.kind == DeletionKind.SESSION:
-        delete_feedback_of_hash(project_id, subject_hash)
-        datasets.delete_items_of_session(project_id, subject_hash, until)
-        _tell(deletion, Erased(project_id, session_hash=subject_hash, until=until))
-    else:
+    project_id, subject_hash = deletion.project_id, deletion.subject_hash
+    if deletion.kind == DeletionKind.USER:
+        _tell(deletion, Erased(project_id, user_hash=subject_hash))
+    elif deletion.kind == DeletionKind.SESSION:
+        _forget_session(deletion, subject_hash)
+    elif deletion.kind == DeletionKind.REQUEST:
         delete_feedback_of_requests(project_id, [subject_hash])
         datasets.delete_items_of_request(project_id, subject_hash)
         _tell(deletion, Erased(project_id, request_hashes={subject_hash}))
-    delete_discussions_of_hashes(project_id, SubjectKind(deletion.kind), [subject_hash])
+        delete_discussions_of_hashes(project_id, SubjectKind.REQUEST, [subject_hash])
+
+
+def _forget_session(deletion: Deletion, session_hash: str) -> None:
+    project_id, until = deletion.project_id, deletion.requested_at
+    delete_feedback_of_hash(project_id, session_hash)
+    datasets.delete_items_of_session(project_id, session_hash, until)
+    _tell(deletion, Erased(project_id, session_hash=session_hash, until=until))
+    delete_discussions_of_hashes(project_id, SubjectKind.SESSION, [session_hash])
 
 
 def is_any_due() -> bool:
@@ -181,7 +209,9 @@ def finish_due(now: datetime | None = None) -> int:
     return found
 
 
-def _write_down(project_id: UUID, kind: DeletionKind, subject_id: str, subject: Subject, *, actor: str) -> Deletion:
+def _write_down(
+    project_id: UUID, kind: DeletionKind, subject_id: str, subject: Subject, *, actor: str, **more: Any
+) -> Deletion:
     deletion = Deletion.objects.create(
         project_id=project_id,
         kind=kind,
@@ -189,6 +219,7 @@ def _write_down(project_id: UUID, kind: DeletionKind, subject_id: str, subject: 
         subject_hash=id_hash(subject_id),
         requested_by=actor,
         requested_at=subject.parameters.get("until", timezone.now()),
+        **more,
     )
     logger.info("deletion.requested deletion_id=%s project_id=%s kind=%s", deletion.pk, project_id, kind.value)
     return deletion
@@ -225,6 +256,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
     started = timezone.now()
     with repair_lease(deletion.project_id) as renew:
         found = 0
+        sessions = note_sessions(deletion)
         subject = subject_of(deletion)
         # Batches of other deletions are finished too: a request must not be in two plans.
         for left in DeletionBatch.objects.filter(deletion__project=deletion.project_id).select_related("deletion"):
@@ -233,13 +265,13 @@ def _look(deletion: Deletion, now: datetime) -> int:
         if subject.traces:
             noted = _NOTE_TRACES.format(requests=subject.requests)
             client.execute(noted, subject.parameters, settings=LIMITS, fresh=("requests",))
-        _forget_late(deletion)
+        _forget_late(deletion, sessions)
         while batch := plan_batch(deletion, subject) or plan_quotes(deletion, started):
             found += _finish(deletion, batch, is_first_try=True)
             renew()
         _delete_beside(subject)
     # Somebody may have written, or made an item, while the subject was being erased.
-    _forget_late(deletion)
+    _forget_late(deletion, sessions)
     erased_at = deletion.erased_at or now
     pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _MAX_INTERVAL)
     Deletion.objects.filter(pk=deletion.pk).update(
@@ -250,15 +282,20 @@ def _look(deletion: Deletion, now: datetime) -> int:
     return found
 
 
-def _forget_late(deletion: Deletion) -> None:
-    """Deletes what the SQL database has received since the deletion. New data of a session that goes on stays."""
+def _forget_late(deletion: Deletion, sessions: Sequence[str]) -> None:
+    """Deletes what the SQL database has received since the deletion. New data of a session that goes on stays.
+
+    `sessions` are those of a user that were not known before.
+    """
+    for session in sessions:
+        _forget_session(deletion, id_hash(session))
     if deletion.kind == DeletionKind.SESSION:
         until = deletion.requested_at
         datasets.delete_items_of_session(deletion.project_id, deletion.subject_hash, until)
         _tell(deletion, Erased(deletion.project_id, session_hash=deletion.subject_hash, until=until))
     elif deletion.kind == DeletionKind.REQUEST:
         forget_in_database(deletion)
-    elif deletion.subject:
+    elif deletion.kind == DeletionKind.ITEM and deletion.subject:
         _tell(deletion, Erased(deletion.project_id, item_ids={UUID(deletion.subject)}))
 
 
@@ -325,5 +362,5 @@ def _delete_records(table: str, keys: str, where: str, parameters: dict[str, Any
 def _close(deletion: Deletion) -> None:
     """No more records can arrive, so the ids of the subject and of what quoted it are erased too."""
     deletion.references.all().delete()
-    Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", look_at=None)
+    Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", sessions=None, look_at=None)
     logger.info("deletion.closed deletion_id=%s", deletion.pk)

@@ -11,13 +11,14 @@ from django.dispatch import Signal
 @dataclass(frozen=True, slots=True)
 class Erased:
     """Records to erase in a project: requests by the SHA-256 of their ids, what a session received up to `until`,
-    and items of data sets."""
+    items of data sets, and settings that name an end user."""
 
     project_id: UUID
     request_hashes: AbstractSet[str] = frozenset()
     session_hash: str = ""
     until: datetime | None = None
     item_ids: AbstractSet[UUID] = frozenset()
+    user_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

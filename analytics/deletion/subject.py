@@ -20,6 +20,18 @@ _SESSION_TRACES = """ProjectId = {project:UUID} AND SessionId = {session:String}
 _OF_TRACES = f"""ProjectId = {{project:UUID}}
     AND TraceId IN (SELECT TraceId FROM otel_session_traces WHERE {_SESSION_TRACES})
     AND (has(SessionIds, {{session:String}}) OR empty(SessionIds)) AND Timestamp <= {{until:DateTime64(6, 'UTC')}}"""
+_USER = """project_id = {project:UUID} AND ts <= {until:DateTime64(6, 'UTC')}
+    AND (user_id = {user:String} OR has({sessions:Array(String)}, session_id))"""
+_UNTIL = "ProjectId = {project:UUID} AND Timestamp <= {until:DateTime64(6, 'UTC')}"
+# An application names the user of a span or a log by an attribute, of OpenTelemetry or of OpenInference.
+_USER_SPANS, _USER_LOGS = (
+    f"""{_UNTIL} AND (hasAny(SessionIds, {{sessions:Array(String)}})
+    OR {attributes}['user.id'] = {{user:String}} OR {attributes}['enduser.id'] = {{user:String}})"""
+    for attributes in ("SpanAttributes", "LogAttributes")
+)
+_USER_TRACES = f"{_UNTIL} AND has({{sessions:Array(String)}}, SessionId)"
+_OF_USER_TRACES = f"""{_UNTIL} AND TraceId IN (SELECT TraceId FROM otel_session_traces WHERE {_USER_TRACES})
+    AND (hasAny(SessionIds, {{sessions:Array(String)}}) OR empty(SessionIds))"""
 # Attributes have no index, so that a range of time has to limit the search.
 _REQUEST_SPANS = """ProjectId = {project:UUID}
     AND SpanAttributes['prompt_gateway.request_id'] IN {request_ids:Array(String)}
@@ -51,6 +63,13 @@ def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subje
     return Subject(_SESSION, _SESSION_TELEMETRY, _SESSION_TELEMETRY, values, _SESSION_TRACES, _OF_TRACES)
 
 
+def user_subject(project_id: UUID, user_id: str, sessions: Sequence[str], until: datetime) -> Subject:
+    """`sessions` are the user's own."""
+    values = {"project": project_id, "user": user_id, "sessions": list(sessions), "until": until}
+    of_sessions = (_USER_TRACES, _OF_USER_TRACES) if sessions else ("", "")
+    return Subject(_USER, _USER_SPANS, _USER_LOGS, values, *of_sessions)
+
+
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:
     """Has no condition for logs, which name only sessions. The request's id holds its time of arrival."""
     arrived = arrival_of(request_id) or _EPOCH
@@ -80,4 +99,6 @@ def subject_of(deletion: Deletion) -> Subject:
         return Subject("", "", "", {"project": deletion.project_id})
     if deletion.kind == DeletionKind.SESSION:
         return session_subject(deletion.project_id, deletion.subject, deletion.requested_at)
+    if deletion.kind == DeletionKind.USER:
+        return user_subject(deletion.project_id, deletion.subject, deletion.sessions or [], deletion.requested_at)
     return request_subject(deletion.project_id, UUID(deletion.subject))

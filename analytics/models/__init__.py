@@ -41,6 +41,7 @@ EVALUATOR_CHARACTERS = 50
 REASON_CHARACTERS = 10_000
 JUDGE_MODEL_CHARACTERS = 200
 SESSION_ID_CHARACTERS = 1024
+END_USER_CHARACTERS = 1024
 FEEDBACK_CHARACTERS = 10_000
 ACTOR_CHARACTERS = 200
 VIEW_NAME_CHARACTERS = 100
@@ -244,6 +245,7 @@ class DeletionKind(models.TextChoices):
     SESSION = "session"
     REQUEST = "request"
     ITEM = "item"  # An item of a data set.
+    USER = "user"  # An end user of applications.
 
 
 class DeletionState(models.TextChoices):
@@ -255,10 +257,10 @@ class DeletionState(models.TextChoices):
 
 
 class Deletion(models.Model):
-    """The deletion of a session, a request or a data set's item, stored before anything is deleted.
+    """The deletion of a session, a request, a data set's item or an end user, stored before anything is deleted.
 
-    `subject` is the id, kept only while records of it may still arrive. `subject_hash` (SHA-256, hexadecimal) stays as
-    proof that the id was deleted.
+    `subject` is the id, kept only while records of it may still arrive, and so are the `sessions` of a user.
+    `subject_hash` (SHA-256, hexadecimal) stays as proof that the id was deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -271,6 +273,9 @@ class Deletion(models.Model):
     state = models.CharField(max_length=8, choices=DeletionState, default=DeletionState.PENDING)
     # The number of requests made anonymous so far, over all attempts.
     requests = models.PositiveIntegerField(default=0)
+    # Of an end user, the number of requests to make anonymous, counted when the deletion was requested.
+    expected = models.PositiveIntegerField(null=True)
+    sessions = models.JSONField(null=True, editable=False)
     looks = models.PositiveIntegerField(default=0)
     look_at = models.DateTimeField(null=True, default=timezone.now)
     erased_at = models.DateTimeField(null=True)

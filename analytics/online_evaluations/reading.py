@@ -11,12 +11,11 @@ from analytics.queries import visible
 from analytics.queries.request_cursor import RequestCursor, keyed
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import request_conditions
-from analytics.queries.variants.outcomes import ANSWERED, FRESH, IN_ARM
+from analytics.queries.variants.outcomes import ANSWERED, FRESH, IN_ARM, OF_CLIENTS
 
 MAX_ROWS = 200_000
 """The number of answers that are looked at in one block. Of more a part is taken, by a hash of their ids."""
 
-NOT_SAMPLED = ("agent", "batch", "experiment", "judge", "playground", "shadow")
 """The sources of answers that are in no sample. The answers of batches come without their requests, so that no judge
 could read them."""
 
@@ -41,7 +40,7 @@ FROM requests AS r
 WHERE {where} AND r.ts >= {{came_after:DateTime64(6, 'UTC')}}
     AND r.recorded_at >= {{recorded_from:DateTime64(3, 'UTC')}}
     AND r.recorded_at < {{recorded_until:DateTime64(3, 'UTC')}}
-    AND r.outcome = 'success' AND r.operation = 'chat' AND r.source NOT IN {{not_sampled:Array(String)}}
+    AND r.outcome = 'success' AND r.operation = 'chat' AND {of_clients}
 ORDER BY cityHash64(r.request_id), r.request_id LIMIT {{max_rows:UInt64}}
 """
 
@@ -70,14 +69,13 @@ def answered_requests(
     Raises the errors of the store.
     """
     where, params = request_conditions(project_id, filters)
-    sql = _ANSWERED.format(where=where, answered=ANSWERED, in_arm=IN_ARM)
+    sql = _ANSWERED.format(where=where, answered=ANSWERED, in_arm=IN_ARM, of_clients=OF_CLIENTS)
     given = {
         **params,
         "came_after": came_after - _CLOCKS_DIFFER_BY,
         "recorded_from": recorded_from,
         "recorded_until": recorded_until,
         "max_rows": MAX_ROWS,
-        "not_sampled": list(NOT_SAMPLED),
     }
     return client.query(sql, given, row=Answered, name="evaluations.answered", fresh=FRESH)
 

@@ -81,7 +81,7 @@ class _Text(serializers.CharField):
         super().__init__(required=False, allow_blank=True, trim_whitespace=False, max_length=1024)
 
 
-class _Number(serializers.IntegerField):
+class NumberField(serializers.IntegerField):
     def __init__(self, max_value: int = _MAX_32) -> None:
         super().__init__(required=False, min_value=0, max_value=max_value)
 
@@ -106,13 +106,13 @@ class _Metadata(serializers.RegexField):
 
 _FIELDS: Mapping[str, Callable[[], serializers.Field[Any, Any, Any, Any]]] = {
     "outcome": lambda: serializers.ChoiceField(choices=[str(outcome) for outcome in Outcome]),
-    "status_code": partial(_Number, 999),
+    "status_code": partial(NumberField, 999),
     "operation": OperationField,
     "prompt_config_id": serializers.UUIDField,
-    "prompt_version": _Number,
+    "prompt_version": NumberField,
     "rollout_id": serializers.UUIDField,
-    "api_key_id": partial(_Number, _MAX_64),
-    "team_id": partial(_Number, _MAX_64),
+    "api_key_id": partial(NumberField, _MAX_64),
+    "team_id": partial(NumberField, _MAX_64),
     "signal": lambda: serializers.ChoiceField(choices=[str(signal) for signal in RequestSignal]),
     "metadata": _Metadata,
 }
@@ -123,12 +123,12 @@ SEVERAL = frozenset({*_SEVERAL, *(f"{_NOT}{name}" for name in _SEVERAL)})
 
 
 class RequestParameters(RangeParameters):
-    min_latency_ms = _Number()
-    max_latency_ms = _Number()
+    min_latency_ms = NumberField()
+    max_latency_ms = NumberField()
     min_cost_usd = CostField()
     max_cost_usd = CostField()
-    min_ttft_ms = _Number()
-    max_ttft_ms = _Number()
+    min_ttft_ms = NumberField()
+    max_ttft_ms = NumberField()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         values = {name: ValuesField(make()) for name, make in _SEVERAL.items()}

@@ -11,14 +11,10 @@ from analytics.conversation.requests import read_request
 from analytics.conversation.responses import read_response
 from analytics.queries.bodies import get_bodies
 from analytics.queries.request_cursor import RequestCursor
-from analytics.queries.session_cursors import (
-    SessionCursor,
-    WholeSessionFilter,
-    count_whole_sessions,
-    list_sessions_after,
-)
+from analytics.queries.session_cursors import WholeSessionFilter, count_whole_sessions, list_sessions_after
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_requests_after, list_session_requests
+from analytics.queries.session_sorting import LATEST, SessionCursor
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
 from analytics.queries.visible import both_visible
@@ -51,28 +47,42 @@ class SessionPage:
 
 
 def session_page(
-    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
+    project_id: UUID,
+    filters: WholeSessionFilter,
+    *,
+    sort: str = LATEST,
+    after: SessionCursor | None = None,
+    limit: int,
 ) -> SessionPage:
-    """The sessions after the cursor, or before one that leads back, the latest active first."""
-    rows = list_sessions_after(project_id, filters, after=after, limit=limit + 1)
+    """The sessions after the cursor, or before one that leads back."""
+    rows, values = list_sessions_after(project_id, filters, sort=sort, after=after, limit=limit + 1)
     is_back = after is not None and after.is_back
     if is_back and len(rows) <= limit:
         # What is left before the cursor is the beginning of the list, whose page is a full one.
-        return session_page(project_id, filters, after=None, limit=limit)
+        return session_page(project_id, filters, sort=sort, limit=limit)
     found = rows[-limit:] if is_back else rows[:limit]
     has_next, has_previous = is_back or len(rows) > limit, after is not None and bool(found)
+
+    def place(row: SessionSummary, *, is_back: bool) -> str:
+        return str(SessionCursor(values[row.session_hash], row.session_hash, is_back, sort))
+
     return SessionPage(
         _entries(project_id, found),
-        str(SessionCursor(found[-1].ended_at, found[-1].session_hash)) if has_next else "",
-        str(SessionCursor(found[0].ended_at, found[0].session_hash, is_back=True)) if has_previous else "",
+        place(found[-1], is_back=False) if has_next else "",
+        place(found[0], is_back=True) if has_previous else "",
     )
 
 
 def session_listing(
-    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
+    project_id: UUID,
+    filters: WholeSessionFilter,
+    *,
+    sort: str = LATEST,
+    after: SessionCursor | None = None,
+    limit: int,
 ) -> CursorListing:
     """As `session_page`, with the number of all matching sessions."""
-    page = session_page(project_id, filters, after=after, limit=limit)
+    page = session_page(project_id, filters, sort=sort, after=after, limit=limit)
     return CursorListing(
         count_whole_sessions(project_id, filters),
         page.results,

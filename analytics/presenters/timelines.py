@@ -9,6 +9,7 @@ from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.session_requests import find_neighbour, list_session_requests
 from analytics.queries.telemetry import MAX_RECORDS, trace_logs
 from analytics.queries.traces import (
+    TraceSpans,
     find_trace,
     is_being_deleted,
     session_trace_logs,
@@ -25,16 +26,21 @@ from core.errors import NotFoundError
 MAX_REQUESTS = 200
 
 
-def timeline(project_id: UUID, session_id: str) -> SessionTimeline:
-    traced, found = both_visible(
-        project_id,
-        partial(session_trace_spans, project_id, session_id),
-        partial(list_session_requests, project_id, session_id, limit=MAX_REQUESTS, offset=0),
-    )
-    count, requests = found or (0, [])
-    truncated = len(traced.spans) >= MAX_RECORDS or count > len(requests)
+def timeline(project_id: UUID, session_id: str, offset: int = 0) -> SessionTimeline:
+    """Behind the beginning of a session, those of the requests from `offset` on and of their traces."""
+    listed = partial(list_session_requests, project_id, session_id, limit=MAX_REQUESTS, offset=offset)
+    if offset:
+        count, requests = listed() or (0, [])
+        between = (requests[0].ts, requests[-1].ts) if requests else None
+        traced = session_trace_spans(project_id, session_id, between) if between else TraceSpans([], [])
+    else:
+        traced, found = both_visible(project_id, partial(session_trace_spans, project_id, session_id), listed)
+        count, requests = found or (0, [])
+    end = offset + len(requests)
+    truncated = len(traced.spans) >= MAX_RECORDS or count > end
     others = get_requests(project_id, traced.shown_requests(beside={row.request_id for row in requests}))
-    return session_timeline(traced.spans, [*requests, *others], truncated=truncated)
+    shown = session_timeline(traced.spans, [*requests, *others], truncated=truncated)
+    return {**shown, "next_offset": end if requests and count > end else None}
 
 
 def logs(project_id: UUID, session_id: str) -> list[LogRecord]:

@@ -220,6 +220,14 @@ def list_price_gaps(scope: Scope) -> Sequence[UnpricedModel]:
     return summed(UnpricedModel, source, by=_MODELS, tail=order, name="spend.gaps")
 
 
+def list_free_models(scope: Scope) -> Sequence[UnpricedModel]:
+    """The models whose tokens cost nothing, by name."""
+    source = scope.plain(keys=_MODELS, where="t.model != ''")
+    order = "WHERE unpriced = 0 AND cost_usd = 0 ORDER BY provider, model"
+    rows = summed(UnpricedModel, source, by=_MODELS, also=["unpriced", "cost_usd"], tail=order, name="spend.free")
+    return [row for row in rows if row.total_tokens]
+
+
 @dataclass(frozen=True)
 class Errors:
     """`provider` is empty if the request reached none; the percentage is of all requests."""

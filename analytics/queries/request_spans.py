@@ -93,14 +93,17 @@ WHERE project_id = {{project:UUID}} AND ts = {{ts:DateTime64(6, 'UTC')}} AND req
 _decode = msgspec.json.Decoder(tuple[AttemptRecord, ...]).decode
 
 
-def session_requests(project_id: UUID, session_id: str, limit: int) -> list[TracedRequest]:
-    """The session's first `limit` requests with spans. They contain the first `limit` spans: each request begins with a
-    span."""
+def session_requests(
+    project_id: UUID, session_id: str, limit: int, between: tuple[datetime, datetime] | None = None
+) -> list[TracedRequest]:
+    """The session's first `limit` requests with spans, of those between two times. They contain the first `limit`
+    spans: each request begins with a span."""
     params: dict[str, Any] = {"project": project_id, "session": session_id, "since": first_moment().date()}
     [found] = visible.query(_RANGE, params, row=_Range, name="telemetry.requests_range")
     if not found.requests:
         return []
-    here = {**params, "first": found.first, "last": found.last, "limit": limit}
+    first, last = between or (found.first, found.last)
+    here = {**params, "first": first, "last": last, "limit": limit}
     return visible.query(_OF_SESSION, here, row=TracedRequest, name="telemetry.requests")
 
 

@@ -1,12 +1,12 @@
-"""Lists sessions from a cursor, the latest active first, with filters over whole sessions.
+"""Lists sessions from a cursor, in any order, with filters over whole sessions.
 
-Rows of `session_days` are read back from the cursor's day, a few days and then more, until the page is full: the end of
-a session is in its newest row.
+For the latest active first, rows of `session_days` are read back from the cursor's day, a few days and then more, until
+the page is full: the end of a session is in its newest row.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,69 +17,72 @@ from django.conf import settings
 
 from analytics.queries import visible
 from analytics.queries.session_filters import SessionFilter, conditions_of
+from analytics.queries.session_sorting import LATEST, VALUES, SessionCursor
 from analytics.queries.sessions import SessionSummary, sums_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_FORM = re.compile(r"(-?)([0-9]{1,16})-([0-9]{1,20})", re.ASCII)
-_MAX_HASH = 2**64 - 1
+# A cursor of a client's own making may hold any value.
+_MAX_MICROSECONDS = 10**16
 _FIRST_DAYS, _WIDER = 2, 5
 # A range that ends within this time of now has no later requests worth a query of their own.
 _NOW = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCursor:
-    """The last session of a page, before the next one; with `is_back` the first, after the previous page."""
-
-    ended_at: datetime
-    session_hash: int
-    is_back: bool = False
-
-    def __str__(self) -> str:
-        return f"{'-' if self.is_back else ''}{(self.ended_at - _EPOCH) // _MICROSECOND}-{self.session_hash}"
-
-
-def parse_session_cursor(text: str) -> SessionCursor | None:
-    found = _FORM.fullmatch(text)
-    if found is None or int(found[3]) > _MAX_HASH:
-        return None
-    return SessionCursor(_EPOCH + int(found[2]) * _MICROSECOND, int(found[3]), is_back=bool(found[1]))
-
-
 @dataclass(frozen=True)
 class WholeSessionFilter:
-    """A filter with bounds of a whole session's cost and of its feedback: each score from 1 to 5 keeps the sessions
-    that got it."""
+    """A filter with bounds of a whole session's figures and of its feedback: each score from 1 to 5 keeps the sessions
+    that got it. Durations are in seconds."""
 
     sessions: SessionFilter = field(default_factory=SessionFilter)
     min_cost_usd: Decimal | None = None
     max_cost_usd: Decimal | None = None
+    min_duration_seconds: int | None = None
+    max_duration_seconds: int | None = None
+    min_request_count: int | None = None
+    max_request_count: int | None = None
+    min_error_count: int | None = None
+    max_error_count: int | None = None
     feedback: tuple[int, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """True if each row of `session_days` decides by itself, without the sums of its whole session."""
-        return not self.feedback and self.min_cost_usd is None and self.max_cost_usd is None
+        return not self.feedback and not self.bounds
+
+    @property
+    def bounds(self) -> Mapping[str, Decimal | int]:
+        given = {f"{side}_{name}": getattr(self, f"{side}_{name}") for name in _BOUNDED for side in ("min", "max")}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class _Key:
     session_hash: int
-    last_at: datetime
+    value: int
 
 
+# The figures that have bounds, as SQL, with the type of the bound.
+_BOUNDED = {
+    "cost_usd": ("sum(s.cost_usd)", "Decimal(38, 10)"),
+    "duration_seconds": (f"({VALUES['duration_seconds']}) / 1000000", "UInt32"),
+    "request_count": ("sum(s.requests)", "UInt32"),
+    "error_count": ("sum(s.errors)", "UInt32"),
+}
 _PAGE = """
-SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
-FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}}
+SELECT s.session_hash AS session_hash, {value} AS value
+FROM session_days AS s{joined} WHERE {where} AND s.day >= {{since:Date}}
 GROUP BY s.session_hash HAVING {having}
-ORDER BY {order} LIMIT {{limit:UInt64}}
+ORDER BY value{direction}, session_hash{tie} LIMIT {{limit:UInt64}}
 """
-_NEWEST_FIRST, _OLDEST_FIRST = "last_at DESC, session_hash", "last_at, session_hash DESC"
+_MEAN_SCORES = """
+LEFT JOIN (
+    SELECT cityHash64(session_id) AS session_hash, avg(score) AS mean FROM feedback FINAL
+    WHERE project_id = {project:UUID} AND score > 0 GROUP BY session_hash
+) AS f ON f.session_hash = s.session_hash"""
 _COUNT = """
 SELECT count() AS count FROM (
-    SELECT s.session_hash AS session_hash, max(s.ended_at) AS last_at
-    FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}} GROUP BY s.session_hash HAVING {having}
+    SELECT s.session_hash AS session_hash FROM session_days AS s WHERE {where} AND s.day >= {{since:Date}}
+    GROUP BY s.session_hash HAVING {having}
 )
 """
 _MATCHING = "s.session_hash IN (SELECT s.session_hash FROM session_days AS s WHERE {matching})"
@@ -93,77 +96,103 @@ _WITH_FEEDBACK = (
     "s.session_hash IN (SELECT cityHash64(f.session_id) FROM feedback AS f FINAL"
     " WHERE f.project_id = {project:UUID} AND f.score IN {feedback:Array(UInt8)})"
 )
-_BEHIND = (
-    "(last_at < {cursor:DateTime64(6, 'UTC')}"
-    " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash > {cursor_hash:UInt64}))"
-)
-_BEFORE = (
-    "(last_at > {cursor:DateTime64(6, 'UTC')}"
-    " OR (last_at = {cursor:DateTime64(6, 'UTC')} AND session_hash < {cursor_hash:UInt64}))"
-)
 
 
 def count_whole_sessions(project_id: UUID, filters: WholeSessionFilter) -> int:
-    where, having, params = _conditions(project_id, filters, None)
+    where, having, params = _conditions(project_id, filters)
     sql = _COUNT.format(where=where, having=having)
-    return visible.query(sql, {**params, "since": _oldest_day(filters)}, row=int, name="sessions.count_whole")[0]
+    since = _EPOCH.date() if filters.bounds else _oldest_day(filters)
+    return visible.query(sql, {**params, "since": since}, row=int, name="sessions.count_whole")[0]
 
 
 def list_sessions_after(
-    project_id: UUID, filters: WholeSessionFilter, *, after: SessionCursor | None, limit: int
-) -> list[SessionSummary]:
-    """At most `limit` sessions after the cursor, or before one that leads back, the latest active first."""
-    where, having, params = _conditions(project_id, filters, after)
+    project_id: UUID, filters: WholeSessionFilter, *, sort: str = LATEST, after: SessionCursor | None, limit: int
+) -> tuple[list[SessionSummary], Mapping[int, int]]:
+    """At most `limit` sessions after the cursor, or before one that leads back, with the value by which the list is
+    sorted for each session's hash."""
+    keys = _latest(project_id, filters, after, limit) if sort == LATEST else []
+    if sort != LATEST:
+        sql, params = _page(project_id, filters, sort, after, is_of_whole=True)
+        keys = _asked(sql, {**params, "since": _EPOCH.date(), "limit": limit})
     if after is not None and after.is_back:
-        sql = _PAGE.format(where=where, having=having, order=_OLDEST_FIRST)
-        since = _EPOCH.date() if _is_of_whole(filters) else after.ended_at.date()
-        keys = visible.query(sql, {**params, "since": since, "limit": limit}, row=_Key, name="sessions.before")
-        return sums_of(project_id, [key.session_hash for key in reversed(keys)])
-    sql = _PAGE.format(where=where, having=having, order=_NEWEST_FIRST)
-    newest = (after.ended_at if after else datetime.now(UTC)).date()
-    oldest = _oldest_day(filters)
-    days = (newest - oldest).days + 1 if _is_of_whole(filters) else _FIRST_DAYS
+        keys.reverse()
+    return sums_of(project_id, [key.session_hash for key in keys]), {key.session_hash: key.value for key in keys}
+
+
+def _latest(project_id: UUID, filters: WholeSessionFilter, after: SessionCursor | None, limit: int) -> list[_Key]:
+    is_of_whole = bool(filters.bounds)
+    sql, params = _page(project_id, filters, LATEST, after, is_of_whole=is_of_whole)
+    ended_at = _EPOCH + timedelta(microseconds=min(after.value, _MAX_MICROSECONDS)) if after else datetime.now(UTC)
+    if after is not None and after.is_back:
+        since = _EPOCH.date() if is_of_whole else ended_at.date()
+        return _asked(sql, {**params, "since": since, "limit": limit})
+    newest = ended_at.date()
+    oldest = _EPOCH.date() if is_of_whole else _oldest_day(filters)
+    days = (newest - oldest).days + 1 if is_of_whole else _FIRST_DAYS
     while True:
         since = max(newest - timedelta(days=min(days, (newest - oldest).days + 1)), oldest)
-        page = {**params, "since": since, "limit": limit}
-        keys = visible.query(sql, page, row=_Key, name="sessions.after")
+        keys = _asked(sql, {**params, "since": since, "limit": limit})
         if len(keys) >= limit or since <= oldest:
-            return sums_of(project_id, [key.session_hash for key in keys])
+            return keys
         days *= _WIDER
+
+
+def _asked(sql: str, params: Mapping[str, Any]) -> list[_Key]:
+    return visible.query(sql, params, row=_Key, name="sessions.after")
 
 
 def _oldest_day(filters: WholeSessionFilter) -> date:
     start = filters.sessions.start
-    return _EPOCH.date() if start is None or _is_of_whole(filters) else start.date()
+    return _EPOCH.date() if start is None else start.date()
 
 
-def _is_of_whole(filters: WholeSessionFilter) -> bool:
-    return filters.min_cost_usd is not None or filters.max_cost_usd is not None
+def _page(
+    project_id: UUID, filters: WholeSessionFilter, sort: str, after: SessionCursor | None, *, is_of_whole: bool
+) -> tuple[str, dict[str, Any]]:
+    where, having, params = _conditions(project_id, filters, is_of_whole=is_of_whole)
+    is_back = after is not None and after.is_back
+    falls = sort.startswith("-") != is_back
+    by_score = sort.endswith("feedback_score")
+    if by_score and not sort.startswith("-"):
+        having += " AND value > 0"
+    if after is not None:
+        having += (
+            f" AND (value {'<' if falls else '>'} {{cursor:Int64}} OR (value = {{cursor:Int64}}"
+            f" AND session_hash {'<' if is_back else '>'} {{cursor_hash:UInt64}}))"
+        )
+        params |= {"cursor": after.value, "cursor_hash": after.session_hash}
+    sql = _PAGE.format(
+        value=VALUES[sort.removeprefix("-")],
+        joined=_MEAN_SCORES if by_score else "",
+        where=where,
+        having=having,
+        direction=" DESC" if falls else "",
+        tie=" DESC" if is_back else "",
+    )
+    return sql, params
 
 
 def _conditions(
-    project_id: UUID, filters: WholeSessionFilter, after: SessionCursor | None
+    project_id: UUID, filters: WholeSessionFilter, *, is_of_whole: bool | None = None
 ) -> tuple[str, str, dict[str, Any]]:
-    sessions = filters.sessions
+    """With `is_of_whole` the rows of a session's days before the range are read too."""
+    sessions, bounds = filters.sessions, filters.bounds
     of_rows = conditions_of(project_id, sessions)
-    where, having, params = [of_rows.of_session], ["1"], dict(of_rows.params)
+    where, having, params = [of_rows.of_session], ["1"], {**of_rows.params, **bounds}
     if sessions.end and sessions.end < datetime.now(UTC) - _NOW:
         where.append(_MATCHING.format(matching=of_rows.matching))
     elif sessions.start:
-        having.append("last_at >= {start:DateTime64(6, 'UTC')}")
-        if _is_of_whole(filters):
+        having.append("max(s.ended_at) >= {start:DateTime64(6, 'UTC')}")
+        if bounds or is_of_whole:
             where.append(_SINCE)
     if filters.feedback:
         where.append(_WITH_FEEDBACK)
         params["feedback"] = list(filters.feedback)
-    for name, sign in (("min_cost_usd", ">="), ("max_cost_usd", "<=")):
-        if getattr(filters, name) is not None:
-            having.append(f"sum(s.cost_usd) {sign} {{{name}:Decimal(38, 10)}}")
-            params[name] = getattr(filters, name)
+    for name in bounds:
+        side, _, figure = name.partition("_")
+        expression, kind = _BOUNDED[figure]
+        having.append(f"{expression} {'>=' if side == 'min' else '<='} {{{name}:{kind}}}")
     if settings.SESSION_LISTING_DELAY_MINUTES:
-        having.append("last_at <= {quiet_since:DateTime64(6, 'UTC')}")
+        having.append("max(s.ended_at) <= {quiet_since:DateTime64(6, 'UTC')}")
         params["quiet_since"] = datetime.now(UTC) - timedelta(minutes=settings.SESSION_LISTING_DELAY_MINUTES)
-    if after:
-        having.append(_BEFORE if after.is_back else _BEHIND)
-        params |= {"cursor": after.ended_at, "cursor_hash": after.session_hash}
     return " AND ".join(where), " AND ".join(having), params

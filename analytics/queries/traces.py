@@ -133,11 +133,15 @@ def has_traces(project_id: UUID, session_id: str) -> bool:
     return bool(visible.query(_OF_SESSION, params, row=str, name="telemetry.has_traces"))
 
 
-def session_trace_spans(project_id: UUID, session_id: str) -> TraceSpans:
-    """Returns the first 500 spans of the session's requests and of its traces."""
-    own = session_requests(project_id, session_id, MAX_RECORDS)
-    traces = _traces(project_id, session_id, own)
-    return spans_of(project_id, traces, own)
+def session_trace_spans(
+    project_id: UUID, session_id: str, between: tuple[datetime, datetime] | None = None
+) -> TraceSpans:
+    """Returns the first 500 spans of the session's requests and of its traces; with `between`, of the requests that
+    arrived between these times, both included, and of their traces."""
+    own = session_requests(project_id, session_id, MAX_RECORDS, between)
+    if between is None:
+        return spans_of(project_id, _traces(project_id, session_id, own), own)
+    return spans_of(project_id, list(dict.fromkeys(row.trace_id for row in own if row.trace_id)), own)
 
 
 def session_trace_logs(project_id: UUID, session_id: str) -> list[LogRow]:

@@ -6,9 +6,9 @@ Clients choose attributes too, so they count only for these sources.
 
 from __future__ import annotations
 
-JUDGE = "judge"
-EXPERIMENT = "experiment"
-SHADOW = "shadow"
+from analytics.request_log.sources import Source
+
+JUDGE, EXPERIMENT, SHADOW = Source.JUDGE.value, Source.EXPERIMENT.value, Source.SHADOW.value
 SOURCES = (JUDGE, EXPERIMENT, SHADOW)
 """The values of the column `source` that such requests have."""
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from analytics.request_log.sources import Source
 from analytics.request_log.types import (
     Column,
     Flag,
@@ -42,11 +43,7 @@ CLIENT_REQUEST_ID = "client_request_id"
 """The attribute of a record with the id that the client gave its request in the header `x-request-id`."""
 
 
-TELEMETRY = "telemetry"
-"""The source of a record that was made of an application's span: its call did not pass the gateway."""
-
-BATCH = "batch"
-"""The source of a record that was made of a line of a batch's results (docs/batches.md)."""
+TELEMETRY, BATCH = Source.TELEMETRY.value, Source.BATCH.value
 
 
 class Operation(StrEnum):

@@ -28,8 +28,12 @@ def scores_by_request(project_id: UUID, request_ids: Collection[str]) -> Mapping
 
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
-    found = Feedback.objects.for_project(project_id).filter(session_hash=id_hash(session_id))
-    return found.order_by("-created_at", "-id")
+    return feedback_of_sessions(project_id, [session_id])
+
+
+def feedback_of_sessions(project_id: UUID, session_ids: Iterable[str]) -> QuerySet[Feedback]:
+    hashes = [id_hash(session_id) for session_id in session_ids]
+    return Feedback.objects.for_project(project_id).filter(session_hash__in=hashes).order_by("-created_at", "-id")
 
 
 def list_feedback_of_request(project_id: UUID, session_id: str, request_id: UUID) -> QuerySet[Feedback]:
@@ -56,6 +60,11 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
         found = scored.filter(session_hash__in=some).values_list("session_hash").annotate(mean=Avg("score"))
         means.update({by_hash[key]: float(mean) for key, mean in found})
     return means
+
+
+def latest_user_deletion(project_id: UUID, user_id: str) -> Deletion | None:
+    of_this = {"kind": DeletionKind.USER, "subject_hash": id_hash(user_id)}
+    return Deletion.objects.for_project(project_id).filter(**of_this).order_by("-requested_at").first()
 
 
 def list_sessions_being_deleted(project_id: UUID) -> Mapping[str, datetime]:

@@ -17,6 +17,7 @@ from analytics.parameters.common import CursorParameters, require_id
 from analytics.parameters.sessions import SessionListParameters
 from analytics.presenters import sessions, timelines
 from analytics.presenters.timelines import trace
+from analytics.queries.session_sorting import LATEST
 from analytics.request_log.record import RequestEntry
 from analytics.wire.conversations import SessionTranscript
 from analytics.wire.sessions import SessionDetail, SessionEntry
@@ -27,9 +28,10 @@ from core.api.viewsets import ProjectViewSet
 from core.errors import ValidationError
 from core.openapi import PAGE, operation
 from core.openapi.operations import path_parameter
-from core.wire.pagination import cursor_response, listing_response, parse_page
+from core.wire.pagination import MAXIMUM_OFFSET, cursor_response, listing_response, parse_page
+from core.wire.parameters import Parameters
 
-_NO_OFFSET = "Is for lists without a cursor and without filters by cost or feedback."
+_NO_OFFSET = "Is for lists without cursor and sort, and without filters of whole sessions."
 
 
 class TranscriptParameters(CursorParameters):
@@ -42,21 +44,26 @@ class TranscriptParameters(CursorParameters):
         return {"after": self.validated_data.get("cursor"), "limit": self.validated_data["limit"]}
 
 
+class TimelineParameters(Parameters):
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAXIMUM_OFFSET)
+
+
 class SessionViewSet(ProjectViewSet):
     lookup_url_kwarg = "session_id"
     lookup_value_converter = "slashed"
 
     @operation("listSessions", "List sessions", query=[PAGE, SessionListParameters], page=SessionEntry)
     def list(self, request: Request) -> Response:
-        """The latest active come first. Filters by cost and feedback are of whole sessions; with one of them the links
-        lead on by `cursor`, however long the list is, and there is no `offset`."""
+        """By default the latest active come first. Other orders, and filters by cost, duration, requests, errors and
+        feedback, are of whole sessions; with one of them the links lead on by `cursor`, however long the list is, and
+        there is no `offset`."""
         page = parse_page(request)
-        filters, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
-        if filters.is_plain and after is None:
+        filters, sort, after = SessionListParameters(data=request.query_params.dict()).to_whole_filter()
+        if filters.is_plain and after is None and sort == LATEST:
             return listing_response(request, page, sessions.sessions(self.project_id, filters.sessions, page))
         if page.offset:
             raise ValidationError(f"offset: {_NO_OFFSET}", details={"offset": [_NO_OFFSET]})
-        found = sessions.session_listing(self.project_id, filters, after=after, limit=page.limit)
+        found = sessions.session_listing(self.project_id, filters, sort=sort, after=after, limit=page.limit)
         return cursor_response(request, page, found)
 
     @operation("getSession", "One session", answer=SessionDetail, errors=[404])
@@ -97,13 +104,20 @@ class SessionViewSet(ProjectViewSet):
         page = TranscriptParameters(data=request.query_params.dict()).values()
         return Response(sessions.transcript(self.project_id, session_id, **page))
 
-    @operation("sessionTimeline", "Spans and requests of a session as trees", answer=SessionTimeline, errors=[404])
+    @operation(
+        "sessionTimeline",
+        "Spans and requests of a session as trees",
+        query=[TimelineParameters],
+        answer=SessionTimeline,
+        errors=[404],
+    )
     @action(detail=True)
     def timeline(self, request: Request, session_id: str) -> Response:
-        """The nodes are listed in the order of a waterfall, depth first and by start. Attributes and messages are null
-        for a reader without content."""
+        """The nodes are listed in the order of a waterfall, depth first and by start; `next_offset` leads to those of
+        later requests. Attributes and messages are null for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
-        found = timelines.timeline(self.project_id, session_id)
+        offset = self.valid_query(TimelineParameters).validated_data["offset"]
+        found = timelines.timeline(self.project_id, session_id, offset)
         if not found["nodes"]:
             raise sessions.no_session()
         return Response(found if self.sees_content else lists_without_texts(found))

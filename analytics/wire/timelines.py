@@ -91,8 +91,8 @@ class TimelineNode(TypedDict):
     attributes: dict[str, str] | None
 
 
-class SessionTimeline(TypedDict):
-    """`truncated` says that the session has more spans or requests than are shown."""
+class Timeline(TypedDict):
+    """`truncated` says that there are more spans or requests than are shown."""
 
     started_at: datetime | None
     duration_ms: float
@@ -100,7 +100,13 @@ class SessionTimeline(TypedDict):
     nodes: list[TimelineNode]
 
 
-class Trace(SessionTimeline):
+class SessionTimeline(Timeline):
+    """`next_offset` leads to the session's further requests, null at the end."""
+
+    next_offset: int | None
+
+
+class Trace(Timeline):
     """A trace with its first logs, and the sessions that its spans, logs and requests name, the first named first."""
 
     trace_id: str
@@ -127,7 +133,7 @@ class _Node:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def session_timeline(spans: Sequence[SpanRow], requests: Sequence[RequestRow], *, truncated: bool) -> SessionTimeline:
+def session_timeline(spans: Sequence[SpanRow], requests: Sequence[RequestRow], *, truncated: bool) -> Timeline:
     """The gateway's spans stand for their requests. A request without spans, which are kept for a shorter time and can
     be switched off, is a node of its own with its attempts below it."""
     by_id = {str(row.request_id): row for row in requests}

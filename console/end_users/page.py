@@ -81,7 +81,7 @@ class EndUsersPage(ResourcePage):
 
 
 def _user(visit: Visit, row: EndUserLimit) -> SafeString:
-    href = visit.link_if_there("analytics_requests_changelist", user_id=row.user_id)
+    href = visit.link_if_there("user", visit.project.pk, row.user_id)
     shown = Truncator(row.user_id).chars(_SHOWN_CHARACTERS)
     return format_html('<a data-id="{}" href="{}" title="{}">{}</a>', row.user_id, href, row.user_id, shown)
 

@@ -73,8 +73,14 @@ class ErrorsPage(Page):
             return ()
         return [
             Panel("facets", "Filters", "ui/facets.html", lambda: _facets(visit, filters)),
-            Panel("totals", "Errors in this range", "panels/tiles.html", lambda: _totals(visit)),
-            Panel("groups", "By code, model and provider", "errors/errors.html", lambda: _groups(visit, filters)),
+            Panel("totals", "Errors in this range", "panels/tiles.html", lambda: _totals(visit), is_of_log=True),
+            Panel(
+                "groups",
+                "By code, model and provider",
+                "errors/errors.html",
+                lambda: _groups(visit, filters),
+                is_of_log=True,
+            ),
             *peek_panels(visit),
         ]
 
@@ -159,7 +165,7 @@ def _groups(visit: Visit, filters: RequestFilter) -> dict[str, Any]:
             caption=f"{found.count} kind{'' if found.count == 1 else 's'} of errors, the most frequent first",
             columns=_columns(visit),
             rows=found.results,
-            empty=Empty("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
+            empty=visit.nothing("No request failed in this range.", visit.link_if_there(_REQUESTS), "See all requests"),
             keep=keep_address(visit, "Error codes", ChartKind.RANKING, ["error_count"], group_by="error_code"),
             key=lambda group: page_link(visit.request.GET, peek=str(group["sample_request_id"] or "")),
             is_current=lambda group: str(group["sample_request_id"]) == visit.request.GET.get(PEEK),

@@ -78,16 +78,17 @@ class HomePage(Page):
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         chosen = TimeRange(visit.period.start, visit.period.end)
         refreshed = partial(Panel, refresh_seconds=_REFRESH_SECONDS)
+        of_log = partial(Panel.of_table, is_of_log=True)
         refreshed_table = partial(Panel.of_table, refresh_seconds=_REFRESH_SECONDS)
         return [
             refreshed("problems", "Now", "home/problems.html", partial(_problems, visit, chosen)),
             Panel("connect", "Connect an application", "home/connect.html", partial(_connect, visit)),
-            refreshed("tiles", "Figures", "panels/tiles.html", partial(_tiles, visit)),
-            refreshed("plots", "Over time", "home/plots.html", partial(_plots, visit, chosen)),
+            refreshed("tiles", "Figures", "panels/tiles.html", partial(_tiles, visit), is_of_log=True),
+            refreshed("plots", "Over time", "home/plots.html", partial(_plots, visit, chosen), is_of_log=True),
             refreshed_table("providers", "Providers, last five minutes", lambda: provider_table(visit)),
-            Panel.of_table("codes", "Error codes", lambda: error_table(visit, chosen)),
-            Panel.of_table("models", "Top models", lambda: model_table(visit, chosen)),
-            Panel.of_table("users", "Top users", lambda: user_table(visit, chosen)),
+            of_log("codes", "Error codes", lambda: error_table(visit, chosen)),
+            of_log("models", "Top models", lambda: model_table(visit, chosen)),
+            of_log("users", "Top users", lambda: user_table(visit, chosen)),
             refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit), is_wide=True),
         ]
 

@@ -68,7 +68,7 @@ def error_table(visit: Visit, time_range: TimeRange) -> Table:
             Column("last", "Last", lambda row: moment(row["last_seen"])),
         ],
         rows=metrics.errors(visit.project.pk, time_range, _TOP).results,
-        empty=Empty("Nothing failed in this range."),
+        empty=visit.nothing("Nothing failed in this range."),
         key=lambda row: visit.link(
             _REQUESTS, outcome="error", error_code=row["code"], error_type=row["type"], provider=row["provider"]
         ),
@@ -110,8 +110,8 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
             Column("cost", "Cost", lambda row: money(row.total_cost_usd), is_numeric=True),
         ],
         rows=top_users(time_range.of(visit.project.pk), limit=_TOP.limit),
-        empty=Empty("No request of this range names its user (header x-svc-user-id)."),
-        key=lambda row: visit.link(_REQUESTS, user_id=row.user_id),
+        empty=visit.nothing("No request of this range names its user (header x-svc-user-id)."),
+        key=lambda row: visit.link("user", visit.project.pk, row.user_id),
         keep=keep_address(
             visit, "Top users", ChartKind.TABLE, ["total_cost_usd", "request_count", "error_rate"], group_by="user"
         ),
@@ -120,7 +120,7 @@ def user_table(visit: Visit, time_range: TimeRange) -> Table:
 
 def _no_requests(visit: Visit) -> Empty:
     playground = visit.link_if_there("gateway_playground_changelist")
-    return Empty("No requests in this range.", playground, "Send one in the playground" if playground else "")
+    return visit.nothing("No requests in this range.", playground, "Send one in the playground" if playground else "")
 
 
 def rollout_table(visit: Visit) -> Table:

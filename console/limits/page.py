@@ -173,7 +173,7 @@ def _refused(visit: Visit) -> Table:
             Column("last", "Last", lambda row: moment(row["last_seen"])),
         ],
         rows=sorted(rows.values(), key=lambda row: -row["count"]),
-        empty=Empty(f"No limit refused a request: {visit.period.label.lower()}."),
+        empty=visit.nothing(f"No limit refused a request: {visit.period.label.lower()}."),
     )
 
 

@@ -199,7 +199,10 @@ def _cost_columns() -> list[Column]:
 
 
 def _source(row: ModelPrice | PricePeriod) -> Any:
-    return status("own", "neutral", "the project's own") if row.project_id else SOURCE_TITLES[row.source]
+    if row.project_id:
+        return status("own", "neutral", "the project's own")
+    is_free = not (row.input_cost_per_1m or row.output_cost_per_1m or row.terms)
+    return f"free, says {SOURCE_TITLES[row.source]}" if is_free else SOURCE_TITLES[row.source]
 
 
 def _changed_by(actor: str) -> str:

@@ -85,7 +85,9 @@ class RequestsPage(Page):
                 "histogram", "Requests over time", "requests/histogram.html", partial(_histogram, visit, request_query)
             ),
             Panel("facets", "Filters", "requests/facets.html", partial(_facets, visit, request_query)),
-            Panel("requests", "The requests", "requests/rows.html", partial(_list, visit, request_query)),
+            Panel(
+                "requests", "The requests", "requests/rows.html", partial(_list, visit, request_query), is_of_log=True
+            ),
             *peek_panels(visit),
         ]
 
@@ -186,8 +188,10 @@ def _empty(visit: Visit, request_query: RequestQuery) -> Empty:
     query = visit.request.GET
     if request_query.given:
         cleared = page_link(query, **dict.fromkeys(request_query.given, ""), cursor="")
-        return Empty("No request of this range fits these filters.", cleared, "Clear the filters")
+        return visit.nothing("No request of this range fits these filters.", cleared, "Clear the filters")
     if visit.period.name != "30d":
-        return Empty("No requests in this range.", page_link(query, range="30d", start="", end=""), "Last 30 days")
+        return visit.nothing(
+            "No requests in this range.", page_link(query, range="30d", start="", end=""), "Last 30 days"
+        )
     playground = visit.link_if_there("gateway_playground_changelist")
-    return Empty("No requests in the last 30 days.", playground, "Send one" if playground else "")
+    return visit.nothing("No requests in the last 30 days.", playground, "Send one" if playground else "")

@@ -82,7 +82,7 @@ def _address(visit: Visit, match: LookupMatch) -> str:
             page = visit.link_if_there("session", project_id, identity)
             return page or visit.link(_LOG, session_id=identity)
         case Kind.USER:
-            return visit.link(_LOG, user_id=identity)
+            return visit.link("user", project_id, identity)
         case Kind.API_KEY:
             return visit.link_if_there("core_apikey_change", identity) or visit.link(_LOG, api_key_id=identity)
         case Kind.PROMPT:
@@ -172,7 +172,7 @@ def _result(visit: Visit, result: SearchResult) -> Mapping[str, Any]:
         "entry": result,
         "href": visit.link("analytics_requests_detail", visit.project.pk, result["request_id"]),
         "session": session or visit.link(_LOG, session_id=session_id),
-        "user": visit.link(_LOG, user_id=result["user_id"]),
+        "user": visit.link_if_there("user", visit.project.pk, result["user_id"]),
         "prompt": _marked(result["prompt_preview"] or "", result["prompt_highlights"]),
         "completion": _marked(result["completion_preview"] or "", result["completion_highlights"]),
     }

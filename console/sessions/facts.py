@@ -13,6 +13,7 @@ from core.ui.tiles import Tile
 from integrations.registry import provider_title
 
 _LOG = "analytics_requests_changelist"
+_MAX_NAMES = 20
 
 
 def session_tiles(found: Mapping[str, Any]) -> list[Tile]:
@@ -38,7 +39,7 @@ def session_facts(visit: Visit, found: Mapping[str, Any]) -> list[Fact]:
         Fact("Session", found["session_id"]),
         Fact("First request", moment(found["started_at"])),
         Fact("Last request", moment(found["ended_at"])),
-        Fact("Users", _links(visit, "user_id", found["users"])),
+        Fact("Users", _users(visit, found["users"])),
         Fact("Models", _links(visit, "model", found["models_used"])),
         Fact("Providers", _links(visit, "provider", found["providers_used"])),
         Fact("Operations", ", ".join(found["operations_used"])),
@@ -46,7 +47,12 @@ def session_facts(visit: Visit, found: Mapping[str, Any]) -> list[Fact]:
     return [fact for fact in facts if fact.value]
 
 
+def _users(visit: Visit, users: list[str]) -> SafeString:
+    linked = (visit.linked(user, "user", visit.project.pk, user) for user in users[:_MAX_NAMES])
+    return format_html_join(", ", "{}", ((one,) for one in linked))
+
+
 def _links(visit: Visit, parameter: str, values: list[str]) -> SafeString:
     named = provider_title if parameter == "provider" else str
-    linked = (visit.linked(named(value), _LOG, **{parameter: value}) for value in values[:20])
+    linked = (visit.linked(named(value), _LOG, **{parameter: value}) for value in values[:_MAX_NAMES])
     return format_html_join(", ", "{}", ((one,) for one in linked))

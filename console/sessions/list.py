@@ -16,7 +16,8 @@ from analytics.presenters.requests import request_page
 from analytics.presenters.sessions import SessionPage, session_page
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.request_sorting import RequestSort
-from analytics.queries.session_cursors import SessionCursor, WholeSessionFilter
+from analytics.queries.session_cursors import WholeSessionFilter
+from analytics.queries.session_sorting import LATEST, SessionCursor
 from analytics.wire.texts import lists_without_texts, request_without_texts
 from console.requests.columns import text_cell
 from console.requests.detail.links import Fact
@@ -32,16 +33,21 @@ from core.ui.tables import Column, Empty, Table, page_link
 
 _LIMIT = 50
 _MAX_ID_CHARACTERS = 60
-_BEGINS, _CONTAINS = "session", "name_pattern"
+_BEGINS, _CONTAINS, _PATTERN = "session", "contains", "name_pattern"
 _FIELDS = (
     FilterField("session", "Id begins with"),
     FilterField("user_id", "User"),
     FilterField(
         "feedback", "Feedback", "choice", (("any", "any score"), ("good", "good, 4 or 5"), ("bad", "bad, 1 or 2"))
     ),
+    FilterField("min_error_count", "Errors at least", "number"),
+    FilterField("min_duration_seconds", "Lasted at least (s)", "number"),
+    FilterField("max_duration_seconds", "Lasted at most (s)", "number"),
+    FilterField("min_request_count", "Requests at least", "number"),
+    FilterField("max_request_count", "Requests at most", "number"),
     FilterField("min_cost_usd", "Cost at least ($)", "number"),
     FilterField("max_cost_usd", "Cost at most ($)", "number"),
-    FilterField("name_pattern", "Id like", help="% stands for any characters, _ for one."),
+    FilterField(_CONTAINS, "Id contains"),
 )
 
 
@@ -77,6 +83,12 @@ def _peek(visit: Visit, session_id: str) -> Mapping[str, Any]:
     }
 
 
+def _fields(visit: Visit) -> Sequence[FilterField]:
+    # Of addresses and saved views that were made with a pattern.
+    has_pattern = bool(visit.request.GET.get(_PATTERN))
+    return [*_FIELDS, FilterField(_PATTERN, "Id like")] if has_pattern else _FIELDS
+
+
 class SessionsPage(Page):
     name = "sessions"
     route = "analytics/sessions/"
@@ -85,32 +97,35 @@ class SessionsPage(Page):
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         query = visit.request.GET
         shared = {
-            "columns": Table("Sessions", _columns(visit), [], Empty(""), query=query, has_chooser=True),
+            "columns": Table("Sessions", session_columns(visit), [], Empty(""), query=query, has_chooser=True),
             "peek_close": page_link(query, peek="") if query.get(PEEK) else "",
             **view_context(visit, ListPage.SESSIONS),
         }
         try:
             _chosen(visit)
         except ValidationError as error:
-            return {"filters": Filters(_FIELDS, query, errors=_errors_of(error)), **shared}
-        return {"filters": Filters(_FIELDS, query), **shared}
+            return {"filters": Filters(_fields(visit), query, errors=_errors_of(error)), **shared}
+        return {"filters": Filters(_fields(visit), query), **shared}
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         def load() -> Mapping[str, Any]:
-            filters, after = _chosen(visit)
-            return {"table": _table(visit, session_page(visit.project.pk, filters, after=after, limit=_LIMIT))}
+            filters, sort, after = _chosen(visit)
+            page = session_page(visit.project.pk, filters, sort=sort, after=after, limit=_LIMIT)
+            return {"table": _table(visit, page, sort)}
 
-        return [Panel("sessions", "Sessions", "ui/lines.html", load), *peek_panels(visit)]
+        return [Panel("sessions", "Sessions", "ui/lines.html", load, is_of_log=True), *peek_panels(visit)]
 
     def post(self, visit: Visit, **route: Any) -> HttpResponseBase:
         return handle_view_form(visit, ListPage.SESSIONS)
 
 
-def _chosen(visit: Visit) -> tuple[WholeSessionFilter, SessionCursor | None]:
+def _chosen(visit: Visit) -> tuple[WholeSessionFilter, str, SessionCursor | None]:
     query = visit.request.GET
-    given = {name: query[name] for name in (*(item.name for item in _FIELDS), "cursor") if query.get(name)}
-    if begins := given.pop(_BEGINS, ""):
-        given.setdefault(_CONTAINS, _escaped(begins) + "%")
+    names = (*(item.name for item in _fields(visit)), "sort", "cursor")
+    given = {name: query[name] for name in names if query.get(name)}
+    begins, contains = (_escaped(given.pop(name, "")) for name in (_BEGINS, _CONTAINS))
+    if begins or contains:
+        given.setdefault(_PATTERN, f"{begins}%{contains}%" if contains else f"{begins}%")
     bounds = {"start_date": visit.period.start.isoformat(), "end_date": visit.period.end.isoformat()}
     return SessionListParameters(data={**given, **bounds}).to_whole_filter()
 
@@ -126,7 +141,7 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _columns(visit: Visit) -> Sequence[Column]:
+def session_columns(visit: Visit) -> Sequence[Column]:
     query = visit.request.GET
 
     def user(row: Mapping[str, Any]) -> Any:
@@ -137,25 +152,26 @@ def _columns(visit: Visit) -> Sequence[Column]:
     return [
         Column("session", "Session", cell=lambda row: _short(row["session_id"])),
         Column("user", "User", cell=user),
-        Column("last", "Last active", cell=lambda row: moment(row["ended_at"])),
-        Column("lasted", "Lasted", cell=_lasted, is_numeric=True, gives_way=True),
-        Column("requests", "Requests", cell=lambda row: number(row["request_count"]), is_numeric=True),
-        Column("errors", "Errors", cell=_errors, is_numeric=True),
-        Column("tokens", "Tokens", cell=lambda row: number(row["total_tokens"]), is_numeric=True),
-        Column("cost", "Cost", cell=_cost, is_numeric=True),
-        Column("feedback", "Feedback", cell=_feedback, is_numeric=True),
-        Column("first", "First request", cell=lambda row: moment(row["started_at"]), is_default=False),
+        Column("last", "Last active", lambda row: moment(row["ended_at"]), "ended_at"),
+        Column("lasted", "Lasted", _lasted, "duration_seconds", is_numeric=True, gives_way=True),
+        Column("requests", "Requests", lambda row: number(row["request_count"]), "request_count", is_numeric=True),
+        Column("errors", "Errors", _errors, "error_count", is_numeric=True),
+        Column("tokens", "Tokens", lambda row: number(row["total_tokens"]), "total_tokens", is_numeric=True),
+        Column("cost", "Cost", _cost, "total_cost_usd", is_numeric=True),
+        Column("feedback", "Feedback", _feedback, "feedback_score", is_numeric=True),
+        Column("first", "First request", lambda row: moment(row["started_at"]), "started_at", is_default=False),
     ]
 
 
-def _table(visit: Visit, page: SessionPage) -> Table:
+def _table(visit: Visit, page: SessionPage, sort: str) -> Table:
     query = visit.request.GET
     return Table(
-        caption="Sessions, the latest active first",
-        columns=_columns(visit),
+        caption="Sessions, the latest active first" if sort == LATEST else "Sessions",
+        columns=session_columns(visit),
         rows=page.results,
-        empty=_empty(query),
+        empty=_empty(visit),
         query=query,
+        sort=sort,
         next_url=page_link(query, cursor=page.next_cursor, peek="") if page.next_cursor else "",
         previous_url=page_link(query, cursor=page.previous_cursor, peek="") if page.previous_cursor else "",
         key=lambda row: page_link(query, peek=row["session_id"]),
@@ -164,12 +180,15 @@ def _table(visit: Visit, page: SessionPage) -> Table:
     )
 
 
-def _empty(query: QueryDict) -> Empty:
-    if any(query.get(item.name) for item in _FIELDS):
-        cleared = page_link(query, **{item.name: "" for item in _FIELDS}, cursor="")
-        return Empty("No session of this range matches these filters.", cleared, "Clear the filters")
+def _empty(visit: Visit) -> Empty:
+    query, fields = visit.request.GET, _fields(visit)
+    if any(query.get(item.name) for item in fields):
+        cleared = page_link(query, **{item.name: "" for item in fields}, cursor="")
+        return visit.nothing("No session of this range matches these filters.", cleared, "Clear the filters")
     longer = page_link(query, range="30d", start="", end="", cursor="")
-    return Empty("No request in this range named a session by x-svc-session-id.", longer, "Look at the last 30 days")
+    return visit.nothing(
+        "No request in this range named a session by x-svc-session-id.", longer, "Look at the last 30 days"
+    )
 
 
 def _with_user(query: QueryDict, user_id: str) -> str:

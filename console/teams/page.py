@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http.response import HttpResponseBase
 
+from console.limits.tiles import use_tiles
 from console.settings_form.wording import LIMITS
 from console.teams.forms import DeletionForm, NewMemberForm, TeamForm
 from console.teams.tables import keys_table, refusals, teams_table
@@ -23,7 +24,6 @@ from core.ui import formats
 from core.ui.edit import EditPage, whole_number
 from core.ui.pages import Visit
 from core.ui.panels import Panel
-from core.ui.tiles import Tile
 from gateway.reports.caller_usage import team_usage
 from gateway.reports.team_warnings import team_warnings
 from gateway.selectors import project_settings
@@ -113,20 +113,6 @@ def _use(visit: Visit, row: Team) -> dict[str, Any]:
     found = team_usage(visit.project.pk, row)
     month, total = found["month"], found["total"]
     is_over = any(one["remaining_usd"] == 0 for one in (month, total))
-    tiles = [
-        Tile(
-            "Spent this month",
-            formats.money(month["spent_usd"]),
-            _of_budget(month),
-            kind="bad" if is_over else "neutral",
-        ),
-        Tile("Spent in all", formats.money(total["spent_usd"]), _of_budget(total)),
-        *(
-            Tile(label, formats.number(found[name]["used"]), f"of {formats.number(found[name]['limit'])}")
-            for name, label in _RATES.items()
-            if found[name]["limit"] is not None
-        ),
-    ]
     refused = [
         {
             "text": f"{formats.number(count)} refused in the last hour: {LIMITS[code]}",
@@ -137,21 +123,8 @@ def _use(visit: Visit, row: Team) -> dict[str, Any]:
     return {
         "is_over": is_over,
         "refused": refused,
-        "tiles": tiles,
+        "tiles": use_tiles(found),
         "is_certain": month["is_certain"],
         "usage_address": visit.link_if_there("usage", group_by="team"),
         "requests_address": visit.link_if_there("analytics_requests_changelist", team_id=row.pk),
     }
-
-
-_RATES = {
-    "requests": "Requests this minute",
-    "tokens": "Tokens this minute",
-    "concurrent_requests": "Requests under way",
-}
-
-
-def _of_budget(spend: Mapping[str, Any]) -> str:
-    if spend["budget_usd"] is None:
-        return "no budget"
-    return f"of {formats.money(spend['budget_usd'])}, {formats.money(spend['remaining_usd'])} left"

@@ -11,6 +11,7 @@ from analytics.models import ChartKind
 from analytics.parameters.ranges import TimeRange
 from analytics.presenters import spend
 from analytics.queries.dimensions import Dimension
+from analytics.queries.groups import list_free_models
 from analytics.queries.measures import GROUPS
 from console.dashboards.alerting import alert_address
 from console.dashboards.keeping import keep_address, keep_figure
@@ -25,6 +26,9 @@ from core.ui.plots import Plot, Series, Unit
 from core.ui.tables import Column, Empty, Numbered, Table, page_link
 from core.ui.tiles import Tile
 from core.wire.pagination import Page as ListPage
+from core.wire.shown import shown
+from integrations.pricing.models import SOURCE_TITLES
+from integrations.pricing.selectors import applied_price
 from integrations.registry import provider_title
 from prompts.selectors import prompt_names
 
@@ -71,7 +75,8 @@ _DELETED: Mapping[Dimension, str] = {
     Dimension.API_KEY: "deleted key {}",
     Dimension.TEAM: "deleted team {}",
 }
-_OF_PERSONS = (Dimension.USER, Dimension.SESSION)
+# The pages of these keys, by the names of their URLs.
+_OF_PERSONS = {Dimension.USER: "user", Dimension.SESSION: "session"}
 
 
 class UsagePage(Page):
@@ -99,9 +104,18 @@ class UsagePage(Page):
         label = _LABELS[dimension].lower().replace("api", "API")
         return [
             Panel("month", "This month", "usage/month.html", lambda: month_context(visit), is_wide=True),
-            Panel("spend", f"Cost by {label}", "usage/spend.html", lambda: _spend(visit, dimension), is_wide=True),
-            Panel("intervals", "Over time", "panels/plot.html", lambda: {"plot": _plot(visit, dimension)}),
-            Panel("gaps", "Models without a price", "usage/price_gaps.html", lambda: _gaps(visit)),
+            Panel(
+                "spend",
+                f"Cost by {label}",
+                "usage/spend.html",
+                lambda: _spend(visit, dimension),
+                is_wide=True,
+                is_of_log=True,
+            ),
+            Panel(
+                "intervals", "Over time", "panels/plot.html", lambda: {"plot": _plot(visit, dimension)}, is_of_log=True
+            ),
+            Panel("gaps", "Models without a price, or free", "usage/price_gaps.html", lambda: _gaps(visit)),
         ]
 
 
@@ -141,7 +155,7 @@ def _spend(visit: Visit, dimension: Dimension) -> dict[str, Any]:
             caption=f"{formats.number(found.count)} in all, the highest cost first",
             columns=_columns(visit, dimension, names),
             rows=found.results,
-            empty=Empty("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
+            empty=visit.nothing("No request in this range.", visit.link_if_there(_REQUESTS), "See the requests"),
             keep=_keep(
                 visit, dimension, ChartKind.TABLE, "total_cost_usd", "request_count", "total_tokens", "error_rate"
             ),
@@ -186,7 +200,7 @@ def _columns(visit: Visit, dimension: Dimension, names: Mapping[str, str]) -> li
             return _NONE.get(dimension, formats.NONE)
         href = _requests(visit, dimension, key)
         if dimension in _OF_PERSONS:
-            return id_link(_session(visit, key) or href if dimension is Dimension.SESSION else href, key)
+            return id_link(visit.link_if_there(_OF_PERSONS[dimension], visit.project.pk, key) or href, key)
         shown = names.get(key) or _name_of(dimension, row)
         return format_html('<a href="{}">{}</a>', href, shown) if href else shown
 
@@ -226,10 +240,6 @@ def _requests(visit: Visit, dimension: Dimension, key: str) -> str:
     return visit.link_if_there(_REQUESTS, **{_FILTERS[dimension]: key})
 
 
-def _session(visit: Visit, session_id: str) -> str:
-    return visit.link_if_there("session", visit.project.pk, session_id)
-
-
 def _plot(visit: Visit, dimension: Dimension) -> Plot:
     found = spend.cost_intervals(visit.project.pk, _range(visit), group_by=dimension)
     names = prompt_names(visit.project.pk, [one["key"] for one in found["series"]]) if "prompt" in dimension else {}
@@ -261,11 +271,16 @@ def _keep(visit: Visit, dimension: Dimension, kind: ChartKind, *figures: str) ->
 
 
 def _gaps(visit: Visit) -> dict[str, Any]:
-    found = spend.price_gaps(visit.project.pk, _range(visit), ListPage(PAGE_ROWS, 0))
+    project_id = visit.project.pk
+    found = spend.price_gaps(project_id, _range(visit), ListPage(PAGE_ROWS, 0))
+    free = [shown(row) for row in list_free_models(_range(visit).of(project_id))][:PAGE_ROWS]
     prices = visit.link_if_there("prices")
     requests = _REQUESTS
 
     def price(row: Mapping[str, Any]) -> Any:
+        if not row["unpriced_request_count"]:
+            applied = applied_price(project_id, row["provider"], row["model"])
+            return f"free, says {SOURCE_TITLES[applied.source]}" if applied else "free, says the provider"
         if row["has_price_now"]:
             return status("has a price now", "good")
         label = status("no price", "warn")
@@ -276,17 +291,20 @@ def _gaps(visit: Visit) -> dict[str, Any]:
 
     return {
         "table": Table(
-            caption="Models that were used without a known price: their cost is not in any sum",
+            caption="Models that were used without a known price, whose cost is in no sum, or for nothing",
             columns=[
                 Column("model", "Model", lambda row: row["model"]),
                 Column("provider", "Provider", lambda row: provider_title(row["provider"]) or formats.NONE),
                 Column(
-                    "unpriced", "Requests", lambda row: formats.number(row["unpriced_request_count"]), is_numeric=True
+                    "unpriced",
+                    "Without a price",
+                    lambda row: formats.number(row["unpriced_request_count"]),
+                    is_numeric=True,
                 ),
                 Column("tokens", "Tokens", lambda row: formats.number(row["total_tokens"]), is_numeric=True),
                 Column("price", "Price", price),
             ],
-            rows=found.results,
+            rows=[*found.results, *free],
             empty=Empty("Every model of this range has a price.", prices, "See all prices" if prices else ""),
             key=lambda row: visit.link_if_there(requests, provider=row["provider"], model=row["model"]),
         ),

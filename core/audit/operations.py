@@ -34,7 +34,7 @@ _WITHOUT_ENTRY = _each(
     " replaceModelGroup changeEndUserLimit changeTraceDestination changeAlert changeAlertChannel silenceAlert"
     " changeTeam replaceTeamMembers changeEvaluator createEvaluatorVersion pushPromptFile"
     " changeComment assign changeAssignment"
-    " deleteSession deleteRequest"
+    " deleteSession deleteRequest deleteUser"
 )
 
 

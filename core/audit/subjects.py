@@ -80,6 +80,7 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "core.team": Subject("team", ("name", *_LIMITS), label="name"),
     "core.teammember": Subject("team member", ("is_lead",), project="team.project_id"),
+    "core.invitation": Subject("invitation", ("email", "role", "expires_at"), label="email"),
     "core.membership": Subject("member", ("role", "group_role", "given_role"), label="user"),
     "integrations.providerintegration": Subject(
         "provider key",

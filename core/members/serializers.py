@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.models import Membership
+from core.models import Invitation, Membership
 from core.roles import Role
 from core.wire.serializers import BodySerializer, RowSerializer
 
@@ -33,4 +33,25 @@ class NewMemberSerializer(BodySerializer):
 class MemberRoleSerializer(BodySerializer):
     written_back = frozenset(MemberSerializer.Meta.fields) - {"role"}
 
+    role = RoleField()
+
+
+class InvitationSerializer(RowSerializer[Invitation]):
+    class Meta:
+        model = Invitation
+        fields = ["id", "email", "role", "expires_at", "created_by", "created_at"]
+
+
+class IssuedInvitationSerializer(InvitationSerializer):
+    """An invitation together with its link, which is shown only here; `is_sent` says whether it went out by mail."""
+
+    link = serializers.CharField(read_only=True)
+    is_sent = serializers.BooleanField(read_only=True)
+
+    class Meta(InvitationSerializer.Meta):
+        fields = [*InvitationSerializer.Meta.fields, "link", "is_sent"]
+
+
+class NewInvitationSerializer(BodySerializer):
+    email = serializers.EmailField(max_length=254)
     role = RoleField()

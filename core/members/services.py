@@ -9,7 +9,7 @@ from core.errors import ConflictError, NotFoundError, ValidationError
 from core.models import Membership, Project
 from core.roles import Role, highest_role
 
-_NOBODY = "There is no member of staff with this name. A superuser makes accounts, and lets them into the admin."
+_NOBODY = "There is no member of staff with this name. Give an e-mail address under Members to invite somebody."
 _LAST = "This is the project's last administrator. Make somebody else one first."
 
 

@@ -33,6 +33,8 @@ _TAGS = {
     "gateway": "Models in the protocols of OpenAI, Anthropic and Cohere.",
     "health": "Whether a worker is alive, and whether it should get traffic.",
     "agent": "The in-app agent.",
+    "invitations": "Roles for people who have no account yet.",
+    "users": "End users of applications: what is held of them, and its erasure.",
     "sessions": "Requests that belong together, and what people say about them.",
     "requests": "The request log.",
     "search": "Text search of the request log.",

@@ -29,7 +29,12 @@ JSON = "application/json"
 
 _ALWAYS = (400, 401, 403, 406, 500, 503)
 _WITH_BODY = (413, 415)
-_SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
+_SUCCESS = {
+    200: "Done.",
+    201: "Made.",
+    202: "Taken on: it is done in the background.",
+    204: "Gone; the answer has no body.",
+}
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ SCOPE_OPERATIONS: Mapping[str, frozenset[str]] = {
 OPERATIONS: Mapping[str, Right] = {
     # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry sessionTimeline"),
-    **_each(READ, "getTrace listRequests getRequest requestNeighbours listScores listRequestScores"),
+    **_each(READ, "getUser getTrace listRequests getRequest requestNeighbours listScores listRequestScores"),
     **_each(READ, "requestFacets requestHistogram lookup"),
     # Views of lists are private: everybody sees and changes the own ones alone.
     **_each(READ, "listViews saveView deleteView"),
@@ -89,7 +89,7 @@ OPERATIONS: Mapping[str, Right] = {
     # The texts of comments are left out for READ; of others' comments only administrators change any.
     **_each(READ, "listComments listAssignments"),
     **_each(EDIT, "addComment changeComment deleteComment assign changeAssignment deleteAssignment"),
-    **_each(ADMINISTER, "deleteRequest deleteSession"),
+    **_each(ADMINISTER, "deleteRequest deleteSession deleteUser"),
     # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
     **_each(READ, "getPrompt getPromptByName renderPrompt listPromptLabels listPromptLabelMoves"),
@@ -111,6 +111,7 @@ OPERATIONS: Mapping[str, Right] = {
     # Operations on the project's configuration.
     **_each(ADMINISTER, "listApiKeys issueApiKey getApiKey changeApiKey rotateApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
+    **_each(ADMINISTER, "listInvitations createInvitation deleteInvitation"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
     **_each(ADMINISTER, "dryRunGuardrails listAudit"),
@@ -205,7 +206,7 @@ MODELS: Mapping[str, Rows] = {
 }
 
 PAGES: Mapping[str, Right] = {
-    **_each(OPEN, "login sign_in sign_in_callback second_factor second_factor_code"),
+    **_each(OPEN, "login sign_in sign_in_callback second_factor second_factor_code invitation"),
     **_each(
         SIGNED_IN, "index tables logout password_change password_change_done jsi18n app_list view_on_site autocomplete"
     ),
@@ -216,7 +217,7 @@ PAGES: Mapping[str, Right] = {
     **_each(READ, "analytics_requests_detail rollouts connect"),
     **_each(READ, "prompts prompt evaluators evaluator experiments experiment online_evaluations online_evaluation"),
     **_each(EDIT, "prompt_editor prompt_new evaluator_form experiment_form"),
-    **_each(READ, "sessions session search"),
+    **_each(READ, "sessions session user search"),
     **_each(READ, "reviews review datasets dataset alerts alert assignments request_link"),
     **_each(READ, "errors providers usage usage_export prompt_caches"),
     **_each(READ, "dashboards dashboard chart_form"),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from core.models import SignInIdentity
 from core.sign_in.groups import apply, granted_by
+from core.sign_in.invitations import accept_by_address
 from core.sign_in.openid import SignInError
 from core.sign_in.providers import Provider
 from core.sign_in.sessions import end_sessions
@@ -45,7 +46,8 @@ def _signed_in_account(provider: Provider, claims: Mapping[str, Any]) -> tuple[U
         if not user.is_staff:
             raise SignInError("This account may not sign in any more. Tell an administrator.", "account_not_staff")
         granted = granted_by(provider, claims)
-        if apply(granted, identity) or is_linked:
+        is_invited = accept_by_address(user, _verified_address(claims))
+        if apply(granted, identity) or is_linked or is_invited:
             end_sessions(user)
         identity.last_sign_in_at = timezone.now()
         identity.save(update_fields=["last_sign_in_at"])

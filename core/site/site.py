@@ -18,6 +18,7 @@ from core.rights.asking import may, right_of_page
 from core.roles import Right
 from core.sign_in import codes
 from core.sign_in import views as sign_in
+from core.sign_in.invitations import invitation_page
 from core.ui.frame import frame_of
 from core.ui.registry import registered_pages
 
@@ -55,6 +56,7 @@ class RightsAdminSite(AdminSite):
         ways_in = [
             path("second-factor/", self.second_factor, name="second_factor"),
             path("second-factor/code/", self.second_factor_code, name="second_factor_code"),
+            path("invitation/<str:token>/", self.invitation, name="invitation"),
             path("sign-in/<slug:provider>/", sign_in.begin, name="sign_in"),
             path("sign-in/<slug:provider>/callback/", sign_in.callback, name="sign_in_callback"),
         ]
@@ -76,6 +78,10 @@ class RightsAdminSite(AdminSite):
     @method_decorator(never_cache)
     def second_factor_code(self, request: HttpRequest) -> HttpResponseBase:
         return codes.code_page(request, self.each_context(request))
+
+    @method_decorator(never_cache)
+    def invitation(self, request: HttpRequest, token: str) -> HttpResponseBase:
+        return invitation_page(request, self.each_context(request), token)
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         there = sign_in.log_out_there(request)

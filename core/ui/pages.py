@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.html import format_html
 
 from core.errors import NotFoundError
@@ -23,6 +25,7 @@ from core.rights.asking import actor_of, may, right_of_page
 from core.roles import Right
 from core.ui.choices import ZONE, choose_period, choose_project, choose_zone, zone_of
 from core.ui.frame import make_frame
+from core.ui.freshness import clock, complete_until
 from core.ui.navigation import address_if_there, address_of
 from core.ui.panels import (
     Panel,
@@ -35,6 +38,10 @@ from core.ui.panels import (
 )
 from core.ui.periods import Period
 from core.ui.registry import register_page
+from core.ui.tables import Empty
+
+# A range that ended within this time of now is one of now.
+_NOW = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,19 @@ class Visit:
     @property
     def parameters(self) -> dict[str, str]:
         return {"project": str(self.project.pk), **self.period.parameters}
+
+    @property
+    def complete_until(self) -> datetime | None:
+        """Up to when figures of the range are complete, None if they are; a range that is over is complete."""
+        now = timezone.now()
+        return complete_until(now) if self.period.end > now - _NOW else None
+
+    def nothing(self, text: str, link: str = "", label: str = "") -> Empty:
+        """`text` says that the request log has nothing, which is not known while rows of now are on their way."""
+        until = self.complete_until
+        if until is None:
+            return Empty(text, link, label)
+        return Empty(f"Nothing up to {clock(until)}; later requests are on their way to the request log.", link, label)
 
     def may(self, right: Right) -> bool:
         return may(self.person, right, self.project.pk)

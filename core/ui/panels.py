@@ -21,10 +21,12 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.html import format_html
 
 from core.errors import ApplicationError, ServiceUnavailableError
 from core.http.exception_handler import log_unexpected, translate
 from core.ui.attempts import Attempt, Attempts
+from core.ui.freshness import clock
 
 logger = logging.getLogger("core.pages")
 
@@ -51,12 +53,12 @@ class Panel:
     is_wide: bool = False
     # Seconds after which the panel is loaded again while the page is open; 0 for never.
     refresh_seconds: int = 0
+    # The panel shows figures of the request log, which may lack the latest requests.
+    is_of_log: bool = False
 
     @classmethod
-    def of_table(
-        cls, name: str, title: str, load: Callable[[], Any], *, is_wide: bool = False, refresh_seconds: int = 0
-    ) -> Panel:
-        return cls(name, title, "panels/table.html", lambda: {"table": load()}, is_wide, refresh_seconds)
+    def of_table(cls, name: str, title: str, load: Callable[[], Any], **more: Any) -> Panel:
+        return cls(name, title, "panels/table.html", lambda: {"table": load()}, **more)
 
 
 def in_thread(function: Callable[[], Result]) -> Future[Result]:
@@ -185,12 +187,21 @@ def _address(request: HttpRequest) -> str:
 def _rendered(request: HttpRequest, shared: Mapping[str, Any], panel: Panel) -> str:
     try:
         context = {**shared, "panel": panel, **panel.load()}
-        return render_to_string(panel.template, context, request)
+        return render_to_string(panel.template, context, request) + (_freshness(shared) if panel.is_of_log else "")
     except Exception as error:
         known = translate(error)
         if known is None:
             log_unexpected(error, str(getattr(request, "request_id", "")))
         return _problem(request, panel, known)
+
+
+def _freshness(shared: Mapping[str, Any]) -> str:
+    until = shared["visit"].complete_until
+    if until is None:
+        return ""
+    return format_html(
+        '<p class="muted">Complete up to {}: later requests are on their way to the request log.</p>', clock(until)
+    )
 
 
 def _problem(request: HttpRequest, panel: Panel, error: ApplicationError | None) -> str:

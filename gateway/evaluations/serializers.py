@@ -9,9 +9,9 @@ from rest_framework import serializers
 from analytics.evaluators.services import MAX_VERSIONS
 from analytics.models.online_evaluations import EvaluationState
 from analytics.online_evaluations.matched import ONE_ARM
-from analytics.online_evaluations.reading import NOT_SAMPLED
 from analytics.parameters.requests import RequestParameters
 from analytics.parameters.values import TextsField
+from analytics.request_log.sources import NOT_OF_USERS
 from core.wire.fields import MoneyField, NumberField
 from core.wire.parameters import Parameters
 from core.wire.serializers import BodySerializer
@@ -130,8 +130,8 @@ class OnlineEvaluationChangeSerializer(BodySerializer):
         RequestParameters(data=given).is_valid(raise_exception=True)
         source = given.get("source", [])
         sources = {source} if isinstance(source, str) else set(source)
-        if sources and sources <= set(NOT_SAMPLED):
-            problem = f"No sample has answers of these sources: {', '.join(NOT_SAMPLED)}."
+        if sources and sources <= set(NOT_OF_USERS):
+            problem = f"No sample has answers of these sources: {', '.join(NOT_OF_USERS)}."
             raise serializers.ValidationError({"source": problem})
         return given
 

@@ -39,7 +39,9 @@ def subject_is_erased(*, erased: Erased, **_: object) -> Quotes | None:
     """Deletes the erased texts; returns the requests of experiments and judges that quote them."""
     found = _forget(erased.project_id, _of(erased), Gone.ERASED)
     if erased.session_hash and found is not None:
-        _forget_filters(erased.project_id, erased.session_hash)
+        _forget_filters(erased.project_id, "session_id", erased.session_hash)
+    if erased.user_hash:
+        _forget_filters(erased.project_id, "user_id", erased.user_hash)
     return found
 
 
@@ -163,9 +165,8 @@ def _forget_reasons(answers: Iterable[ExperimentAnswer]) -> None:
         ExperimentAnswer.objects.filter(pk=answer.pk).update(grades=kept)
 
 
-def _forget_filters(project_id: UUID, session_hash: str) -> None:
-    with_items = Experiment.objects.for_project(project_id).filter(items__session_hash=session_hash).distinct()
-    for experiment in with_items.only("pk", "filter"):
-        if id_hash(str(experiment.filter.get("session_id", ""))) == session_hash:
-            kept = {name: value for name, value in experiment.filter.items() if name != "session_id"}
+def _forget_filters(project_id: UUID, field: str, hashed: str) -> None:
+    for experiment in Experiment.objects.for_project(project_id).filter(filter__has_key=field).only("pk", "filter"):
+        if id_hash(str(experiment.filter[field])) == hashed:
+            kept = {name: value for name, value in experiment.filter.items() if name != field}
             Experiment.objects.filter(pk=experiment.pk).update(filter=kept)

@@ -61,7 +61,7 @@ class Admission(msgspec.Struct, frozen=True):
 
     `requests` and `tokens` of the minute are those of the limit with the least left, including this request if
     admitted; None without such a limit. `month_is_spent`: the project's monthly budget is exhausted, not counting
-    reservations.
+    reservations. `left` is what the refusing budget has left, in units, reservations counted; 0 of another limit.
     """
 
     refused_by: str
@@ -71,11 +71,13 @@ class Admission(msgspec.Struct, frozen=True):
     month_is_spent: bool = False
     requests_limit: int | None = None
     tokens_limit: int | None = None
+    left: int = 0
 
 
 def answer_to(
     reservation: Reservation, refused_by: str, counts: Sequence[int], *, month_is_spent: bool = False
 ) -> Admission:
+    """`refused_by` may have behind a bar what is left of a budget."""
     requests = requests_limit = tokens = tokens_limit = None
     for place, counter in enumerate(reservation.applied.counters):
         limit, used = counter.requests_limit, counts[2 * place]
@@ -85,4 +87,7 @@ def answer_to(
         if limit is not None and (tokens_limit is None or limit - used < tokens_limit - (tokens or 0)):
             tokens, tokens_limit = used, limit
     admitted = None if refused_by else reservation
-    return Admission(refused_by, requests, tokens, admitted, month_is_spent, requests_limit, tokens_limit)
+    name, _, left = refused_by.partition("|")
+    return Admission(
+        name, requests, tokens, admitted, month_is_spent, requests_limit, tokens_limit, int(left) if left else 0
+    )

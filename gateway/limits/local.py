@@ -123,8 +123,9 @@ class LocalLimits:
 
     def _refused_by_budget(self, applied: AppliedLimits, cost: int) -> str:
         for budget in applied.budgets:
-            if budget.refuses and self._known.of(budget.scope).spent + cost > budget.units:
-                return budget.name
+            left = budget.units - self._known.of(budget.scope).spent
+            if budget.refuses and cost > left:
+                return f"{budget.name}|{max(left, 0)}"
         return ""
 
     def _share(self, limit: int, holder: str, claim: Claim) -> int:

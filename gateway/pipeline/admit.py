@@ -9,10 +9,10 @@ from analytics.request_log.record import RequestRecord
 from core.caller_limits import CallerLimits
 from core.errors import ApplicationError
 from gateway.errors import BudgetExceededError, LimitsUnavailableError, RateLimitedError
-from gateway.limits.claims import UNCOUNTED, Claim, Reservation
+from gateway.limits.claims import UNCOUNTED, Admission, Claim, Reservation
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
-from gateway.limits.units import recorded_units
+from gateway.limits.units import from_units, recorded_units
 from gateway.pipeline.callers import caller_of
 from gateway.pipeline.context import Attempt, LimitUse, RequestContext, RequestState
 from gateway.pipeline.native import is_native_only
@@ -29,17 +29,25 @@ _IN_VAIN = {"x-should-retry": "false"}
 # A place is free when any request of the same holder ends.
 _WAIT_FOR_PLACE = "1"
 _WHEN_REDIS_IS_BACK = {"retry-after": "1"}
-_HOLDERS = {"team_": "team", "key_": "API key", "user_": "end user"}
+# Who has a limit, by the beginning of its name, and the page on which a budget is raised.
+_HOLDERS = {
+    "team_": ("team", "Teams"),
+    "key_": ("API key", "API keys"),
+    "user_": ("end user", "Limits and budgets"),
+    "session": ("session", "Limits and budgets"),
+}
+_PROJECT = "project", "Limits and budgets"
 _NO_LIMITS = CallerLimits()
 
 Rates = Sequence[tuple[bytes, bytes]]
 
 
-def refusal(limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates) -> ApplicationError:
+def refusal(limits: ProjectLimits, claim: Claim, admission: Admission, rates: Rates) -> ApplicationError:
+    refused_by, left = admission.refused_by, admission.left
     if refused_by == UNCOUNTED:
         return LimitsUnavailableError(headers=_WHEN_REDIS_IS_BACK)
-    prefix = next((prefix for prefix in _HOLDERS if refused_by.startswith(prefix)), "")
-    holder = _HOLDERS.get(prefix, "project")
+    prefix = next((prefix for prefix in ("team_", "key_", "user_") if refused_by.startswith(prefix)), "")
+    holder, _ = _HOLDERS.get(prefix, _PROJECT)
     caller = claim.caller
     limits_of = {"team_": caller.team_limits, "key_": caller.key_limits, "user_": caller.user_limits}
     of_caller = limits_of.get(prefix) or _NO_LIMITS
@@ -60,18 +68,29 @@ def refusal(limits: ProjectLimits, claim: Claim, refused_by: str, rates: Rates) 
             )
         case "month":
             budget = (of_caller if prefix else limits).monthly_budget_usd
-            message = f"The {holder}'s budget of {_dollars(budget)} USD for this month is used up"
+            message = _budget_message(prefix, f"{_dollars(budget)} USD for this month", claim, left)
             return _over_budget(message, f"{prefix}monthly_budget_exceeded", known)
         case "total":
-            message = f"The {holder}'s budget of {_dollars(of_caller.total_budget_usd)} USD is used up"
+            message = _budget_message(prefix, f"{_dollars(of_caller.total_budget_usd)} USD", claim, left)
             return _over_budget(message, f"{prefix}total_budget_exceeded", known)
         case _:
-            message = f"The session's budget of {_dollars(limits.session_budget_usd)} USD is used up"
+            message = _budget_message("session", f"{_dollars(limits.session_budget_usd)} USD", claim, left)
             return _over_budget(message, "session_budget_exceeded", known)
 
 
+def _budget_message(prefix: str, budget: str, claim: Claim, left: int) -> str:
+    holder, page = _HOLDERS.get(prefix, _PROJECT)
+    if not left:
+        return f"The {holder}'s budget of {budget} is used up: an administrator can raise it under {page}"
+    return (
+        f"The {holder}'s budget of {budget} has {_dollars(from_units(left))} USD left, and this request may cost up to "
+        f"{_dollars(from_units(claim.cost))} USD: lower max_tokens or shorten the prompt, or have an administrator "
+        f"raise the budget under {page}"
+    )
+
+
 def _out_of_tokens(claim: Claim, prefix: str, limit: int, known: dict[str, str]) -> RateLimitedError:
-    code, holder = f"{prefix}tokens_per_minute", _HOLDERS.get(prefix, "project")
+    code, (holder, _) = f"{prefix}tokens_per_minute", _HOLDERS.get(prefix, _PROJECT)
     if claim.tokens > limit:
         message = (
             f"The request may use {claim.tokens} tokens, more than the {limit} that the {holder} may use in a "
@@ -114,7 +133,7 @@ async def _admitted(runtime: Runtime, state: RequestState, tokens: int, cost: in
     admission = runtime.limiter.admit_at_once(limits, claim) or await runtime.limiter.ask(limits, claim)
     state.limits = LimitUse(admission.reservation, rate_headers(claim.arrived_us, admission))
     if admission.refused_by:
-        raise refusal(limits, claim, admission.refused_by, state.limits.headers)
+        raise refusal(limits, claim, admission, state.limits.headers)
     if admission.month_is_spent:
         state.warnings = (*state.warnings, _OVER_BUDGET)
 

@@ -203,7 +203,10 @@ def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptReco
 
 
 def _unbilled(state: RequestState) -> Cost | None:
-    return None if state.routing.price is None else Cost()
+    """A request that was refused before any provider was called costs nothing, whatever the price."""
+    routing = state.routing
+    is_called = routing.served_seconds is not None or routing.failed
+    return None if routing.price is None and is_called else Cost()
 
 
 def cost_texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:

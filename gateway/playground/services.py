@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from analytics.models import EvaluatorType
+from analytics.request_log.sources import Source
 from analytics.scores.services import NewScore, record_scores
 from core.api.authentication import key_id_of
 from core.errors import ApplicationError
@@ -28,7 +29,7 @@ from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.playground")
 
-SOURCE = "playground"
+SOURCE = Source.PLAYGROUND.value
 ACTOR = "actor"
 """The attribute of a record that says who used the playground: `key:<id>` or `user:<name>`."""
 

@@ -12,6 +12,7 @@ from analytics.queries.groups import get_sums
 from analytics.queries.summed import Sums
 
 HOUR = timedelta(hours=1)
+_KNOWN_FOR = timedelta(minutes=2)
 MISSED = (AnalyticsUnavailableError, AnalyticsLimitError)
 """The errors of a look that the log did not answer."""
 
@@ -19,7 +20,8 @@ MISSED = (AnalyticsUnavailableError, AnalyticsLimitError)
 class LogLooks:
     """The looks of this process at the request log; safe for threads.
 
-    A project has one look at a time, however many readers ask. A look goes on when a reader stops waiting for it.
+    A project has one look at a time, however many readers ask. A look goes on when a reader stops waiting for it, and
+    what it found is known for a while.
     """
 
     def __init__(self) -> None:
@@ -28,6 +30,7 @@ class LogLooks:
         self._lock = threading.Lock()
         self._under_way: dict[UUID, Future[Sums]] = {}
         self._missed: Counter[UUID] = Counter()
+        self._found: dict[UUID, tuple[datetime, Sums]] = {}
 
     def look(self, project_id: UUID, now: datetime) -> Future[Sums]:
         """Joins the look that is under way, or starts one; returns the last hour's totals. Fails with one of MISSED."""
@@ -37,6 +40,11 @@ class LogLooks:
                 running = self._threads.submit(self._look, project_id, TimeRange(now - HOUR, now))
                 self._under_way[project_id] = running
             return running
+
+    def known(self, project_id: UUID, now: datetime) -> Sums | None:
+        """Returns the totals of the latest look that was answered, if it was made within two minutes."""
+        at, found = self._found.get(project_id, (now - HOUR, None))
+        return found if now - at < _KNOWN_FOR else None
 
     def missed(self, project_id: UUID) -> int:
         return self._missed[project_id]
@@ -48,4 +56,5 @@ class LogLooks:
             self._missed[project_id] += 1
             raise
         self._missed.pop(project_id, None)
+        self._found[project_id] = hour.end, totals
         return totals

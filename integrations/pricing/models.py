@@ -12,12 +12,14 @@ class PriceSource(models.TextChoices):
     CATALOG_A = "catalog_a"
     CATALOG_B = "catalog_b"
     MANUAL = "manual"
+    SANDBOX = "sandbox"
 
 
 SOURCE_TITLES: Mapping[str, str] = {
     PriceSource.CATALOG_A: "LiteLLM's price list",
     PriceSource.CATALOG_B: "models.dev",
     PriceSource.MANUAL: "a price set by hand",
+    PriceSource.SANDBOX: "the sandbox, made up",
 }
 """What pages call where a price comes from."""
 

@@ -47,7 +47,7 @@ def load_shipped_prices() -> TableChange:
     with transaction.atomic():
         states = lock_table()
         for source, entries in listed.items():
-            if states[source].read_at is None:
+            if source in states and states[source].read_at is None:
                 replace_catalog(source, Reading(entries, {}))
         return rebuild("shipped")
 

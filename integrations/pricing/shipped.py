@@ -20,8 +20,9 @@ PRICE_LIST = Path(__file__).with_name("price_list.json")
 CATALOG_A = "catalog_a"
 CATALOG_B = "catalog_b"
 
-# The sandbox's price is invented, so that a demonstration shows costs; nobody pays it.
-SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal("0.5"), Decimal("1.5"), Decimal("0.05"), Decimal("0.625"))
+SANDBOX = "sandbox"
+# Nobody pays the sandbox, so that its answers are in no budget. A price set by hand makes them cost something.
+SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal(0), Decimal(0))
 
 
 def build(first: Any, second: Any) -> str:
@@ -41,7 +42,7 @@ def entries() -> Iterator[tuple[str, PriceEntry]]:
                 costs = [None if figure is None else Decimal(figure) for figure in texts]
                 if costs[0] is not None and costs[1] is not None:
                     yield source, PriceEntry(provider, model, costs[0], costs[1], costs[2], costs[3], terms or {})
-    yield CATALOG_A, SANDBOX_PRICE
+    yield SANDBOX, SANDBOX_PRICE
 
 
 def _add(listed: dict[str, dict[str, list[Any]]], entries: Iterable[PriceEntry], known: set[tuple[str, str]]) -> None:

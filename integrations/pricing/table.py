@@ -15,7 +15,7 @@ from integrations.pricing.entries import PriceEntry
 from integrations.pricing.models import CatalogPrice, CatalogState, ModelPrice, PriceFields, PriceSource
 from integrations.pricing.periods import FIGURES, close_periods, open_periods
 from integrations.pricing.reading import READERS, Key, Reading
-from integrations.pricing.shipped import CATALOG_A, SANDBOX_PRICE
+from integrations.pricing.shipped import SANDBOX, SANDBOX_PRICE
 from integrations.signals import prices_changed
 
 _BATCH = 500
@@ -73,7 +73,7 @@ def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
 def catalog_price(provider: str, model: str) -> CatalogPrice | None:
     found = {row.source: row for row in CatalogPrice.objects.filter(provider=provider, model=model)}
     if (provider, model) == (SANDBOX_PRICE.provider, SANDBOX_PRICE.model):
-        return filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)
+        return filled(CatalogPrice(source=SANDBOX), SANDBOX_PRICE)
     return next((found[source] for source in READERS if source in found), None)
 
 
@@ -96,7 +96,7 @@ def _catalog_prices() -> Mapping[Key, CatalogPrice]:
     prices: dict[Key, CatalogPrice] = {}
     for source in reversed(READERS):
         prices |= {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
-    sandbox = filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)
+    sandbox = filled(CatalogPrice(source=SANDBOX), SANDBOX_PRICE)
     return prices | {(sandbox.provider, sandbox.model): sandbox}
 
 

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from core.models import Project
 from core.roles import Role
@@ -26,6 +28,12 @@ def administrator(project: Project) -> Client:
 @pytest.fixture(autouse=True)
 def store_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panels, "FIRST_BYTE_SECONDS", TIMEOUT_SECONDS)
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits(tmp_path: Path, settings: Settings) -> None:
+    """The suite's spool may have records that wait, of which pages tell."""
+    settings.SPOOL_DIR = tmp_path / "empty-spool"
 
 
 @pytest.fixture

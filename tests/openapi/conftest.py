@@ -21,6 +21,7 @@ from analytics.evaluators.services import NewVersion, create_evaluator
 from analytics.models import Chart, Dashboard, ListPage, TraceDestination
 from analytics.queries.requests import get_request_time
 from analytics.saved_views import save_view
+from core.members.invitations import invite
 from core.models import Membership, Project, Team, TeamMember
 from core.roles import Role
 from gateway.evaluations.services import NewOnlineEvaluation, create_online_evaluation
@@ -109,6 +110,7 @@ def populate() -> Populated:
             "request_id": REQUEST_ID,
             "trace_id": REQUEST_ID.replace("-", ""),
             "session_id": "session",
+            "user_id": "user",
             "provider": "openai",
             "name": "openai",
             "model": "gpt-4o-mini",
@@ -139,7 +141,8 @@ def _people(project: Project) -> dict[str, Any]:
     team = Team.objects.create(project=project, name="Search")
     TeamMember.objects.create(team=team, membership=member)
     user = EndUserLimit.objects.create(project=project, user_id="ann", rate_limit_rpm=60)
-    return {"member_id": member.pk, "team_id": team.pk, "limit_id": user.pk}
+    invited, _ = invite(project_id=project.pk, email="guest@example.com", role=Role.READER, actor="test")
+    return {"member_id": member.pk, "invitation_id": invited.pk, "team_id": team.pk, "limit_id": user.pk}
 
 
 def _prompts(project: Project) -> dict[str, Any]:

@@ -203,6 +203,7 @@ UNKNOWN: dict[str, str] = {
     "evaluator_id": "evaluator_not_found",
     "experiment_id": "experiment_not_found",
     "group_name": "model_group_not_found",
+    "invitation_id": "invitation_not_found",
     "item_id": "review_item_not_found",
     "key_id": "not_found",
     "label": "prompt_label_not_found",
@@ -219,6 +220,7 @@ UNKNOWN: dict[str, str] = {
     "session_id": "session_not_found",
     "team_id": "team_not_found",
     "trace_id": "trace_not_found",
+    "user_id": "user_not_found",
     "version_id": "prompt_version_not_found",
     "view_id": "view_not_found",
 }
@@ -364,6 +366,7 @@ MANAGEMENT: Ways = {
     ],
     "too_many_model_groups": [_limited("createModelGroup", "gateway.model_groups.services.ModelGroups.maximum")],
     "too_many_users": [_limited("createEndUserLimit", "gateway.end_users.services.EndUserLimits.maximum")],
+    "too_many_invitations": [_limited("createInvitation", "core.members.invitations.MAX_INVITATIONS")],
     "too_many_teams": [_limited("createTeam", "core.teams.services.Teams.maximum")],
     "too_many_prices": [_limited("setPrice", "integrations.pricing.services.MAX_OVERRIDES", at=0)],
     "too_many_alerts": [_limited("createAlert", "gateway.figure_alerts.services.FigureAlerts.maximum")],

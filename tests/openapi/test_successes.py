@@ -46,6 +46,7 @@ BODIES: dict[str, Any] = {
     "addIntegration": {"provider": "openai", "api_key": "sk-x", "base_url": "http://127.0.0.1:9/v1"},
     "issueApiKey": {"name": "new", "scopes": ["gateway"]},
     "addMember": {"username": "newcomer", "role": "reader"},
+    "createInvitation": {"email": "new@example.com", "role": "reader"},
     "changeMember": {"role": "editor"},
     "createModelGroup": {"name": "new", **_GROUP},
     "replaceModelGroup": _GROUP,

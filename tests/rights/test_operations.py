@@ -25,7 +25,7 @@ from tests.openapi.test_successes import ask
 from tests.rights.conftest import PEOPLE, Populated, opened_below, person, signed_in
 
 # No rollback of a transaction restores what these operations delete.
-_FOR_GOOD = {"deleteSession", "deleteRequest"}
+_FOR_GOOD = {"deleteSession", "deleteRequest", "deleteUser"}
 # A path that names a row by an id. Others name what each project has, such as a provider, a model or a label.
 _ROW = re.compile(r"{\w*_id}")
 # Clients choose the ids of sessions and of requests that are scored, so that each project may have one of that name.
@@ -179,7 +179,7 @@ def _asked(
     client: Client, operation: Operation, known: dict[str, Any], query: str = "", headers: dict[str, str] | None = None
 ) -> tuple[int, str]:
     if operation.id in _FOR_GOOD:
-        known = {**known, "session_id": "gone", "request_id": uuid4()}
+        known = {**known, "session_id": "gone", "user_id": "gone", "request_id": uuid4()}
     path = re.sub(r"{(\w+)}", lambda name: str(known[name[1]]), operation.path)
     with transaction.atomic():
         answer = client.generic(

@@ -29,7 +29,7 @@ _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
 # The answers of these pages of Django depend on more than the rights of the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
 # Pages of somebody who is not signed in yet: tests/sign_in.
-_WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code"}
+_WAYS_IN = {"sign_in", "sign_in_callback", "second_factor_code", "invitation"}
 # Files within a request, asked for by tests/console/requests and reviews with a request that has one.
 _FILES = {"analytics_requests_image", "review_image"}
 # These pages are called by POST: they answer no GET.
@@ -203,6 +203,7 @@ def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]
         "request_id": REQUEST_ID,
         "family": "gpt-4o",
         "session_id": "session",
+        "user_id": "user",
         "integration_id": rows["integrations_providerintegration"].pk,
         "queue_id": rows["analytics_reviewqueue"].pk,
         "dataset_id": rows["analytics_dataset"].pk,

@@ -12,6 +12,7 @@ import pytest
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants.totals import ConfigTraffic
 from analytics.request_log.record import Outcome
+from analytics.request_log.sources import NOT_OF_USERS, Source
 from rollouts.allocation import AllocationType
 from rollouts.evaluation.statistics.grid import bin_of
 from rollouts.forecasts import plan as planning
@@ -108,13 +109,17 @@ class TestForecast:
             "prompt_config_id": str(api.config.pk),
             "prompt_version": 1,
         }
-        entries = [make_entry(**usual, ts=at + number, latency_ms=300) for number in range(180)]
+        users = [source.value for source in Source if source.is_of_users]
+        entries = [
+            make_entry(**usual, ts=at + number, latency_ms=300, source=users[number % len(users)])
+            for number in range(180)
+        ]
         entries += [
             make_entry(**usual, outcome=Outcome.ERROR, status_code=503, error_code="provider_error") for _ in range(20)
         ]
         entries += [
             make_entry(**usual, cache_status="hit"),
-            make_entry(**usual, source="playground"),
+            *(make_entry(**usual, source=source) for source in NOT_OF_USERS),
             make_entry(**{**usual, "prompt_config_id": str(uuid4())}),
             make_entry(**{**usual, "project_id": str(uuid4())}),
             make_entry(**{**usual, "ts": at - 86_400 * 1_000_000}),

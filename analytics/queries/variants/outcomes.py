@@ -36,6 +36,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from analytics.request_log.sources import OF_USERS
+
 TARGET, BASELINE = "target", "baseline"
 # A verdict rests on these rows: none may be missing that any server has stored.
 FRESH = ("requests",)
@@ -45,8 +47,8 @@ OF_ROLLOUT = """r.project_id = {project:UUID} AND r.rollout_id = {rollout:UUID}
     AND r.variant IN ('target', 'baseline')"""
 IN_TIME = "r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}"
 
-OF_CLIENTS = "r.source NOT IN ('playground', 'agent', 'judge')"
-"""The playground, the agent and the judge choose their versions themselves: no rollout counts their requests."""
+OF_CLIENTS = f"r.source IN {OF_USERS}"
+"""No rollout counts the requests of other sources, which choose their versions themselves."""
 IN_ARM = "(r.alloc_unit != 0 AND NOT r.alloc_fallback)"
 """The request was allocated to its arm, by the unit that its rollout asks for."""
 

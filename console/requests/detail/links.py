@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from analytics.wire.requests import RequestDetail
+from console.settings_form.limit_links import limit_address
+from console.settings_form.wording import LIMITS
 from core.models import ApiKey
 from core.selectors import team_names
 from core.ui.formats import duration, moment, money, number
@@ -61,7 +63,7 @@ def tiles(found: RequestDetail) -> list[Tile]:
 
 
 def facts(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
-    for fact in (*_people(visit, found), *_models(visit, found), *_prompt(visit, found), *_rest(found)):
+    for fact in (*_people(visit, found), *_models(visit, found), *_prompt(visit, found), *_rest(visit, found)):
         if fact.value not in (None, "", 0) or fact.identifier:
             yield fact
 
@@ -78,7 +80,7 @@ def _people(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
     if session_id:
         page = visit.link_if_there("session", project_id, session_id)
         yield Fact("Session", session_id, page, "", (("its trace", f"{page}#panel-timeline"),) if page else ())
-    yield Fact("User", user_id, visit.link_if_there(_LOG, user_id=user_id))
+    yield Fact("User", user_id, visit.link_if_there("user", project_id, user_id))
     if found["api_key_id"]:
         yield _key(visit, found["api_key_id"])
     if found["team_id"]:
@@ -131,8 +133,12 @@ def _page_of(visit: Visit, record_id: UUID, *names: str) -> str:
     return next((href for name in names if (href := visit.link_if_there(name, record_id))), "")
 
 
-def _rest(found: RequestDetail) -> Iterator[Fact]:
-    yield Fact("Error", found["error"]["message"] or found["error"]["type"] if found["error"] else "")
+def _rest(visit: Visit, found: RequestDetail) -> Iterator[Fact]:
+    error = found["error"]
+    if error:
+        yield Fact("Error", error["message"] or error["type"])
+        limit = LIMITS.get(error["code"] or "", "")
+        yield Fact("Refused by", limit, limit_address(visit, error["code"] or "", team_id=found["team_id"] or 0))
     yield Fact("Finish reason", found["finish_reason"])
     yield Fact("Cache", "" if found["cache"] == "skip" else found["cache"])
     yield Fact("Cached tokens read", number(found["cache_read_tokens"]) if found["cache_read_tokens"] else "")

@@ -62,13 +62,15 @@ local function refused_by_rate(subject, tokens)
     end
 end
 
--- Returns the name of the budget that refuses, 'unknown', or nil.
+-- Returns the name of the budget that refuses, with what is neither spent nor reserved behind a bar; 'unknown', or nil.
 local function refused_by_budget(subject, cost)
     for _, scope in ipairs(subject.scopes) do
         if scope.refuses and is_unknown(scope) then return 'unknown' end
     end
     for _, scope in ipairs(subject.scopes) do
-        if is_full(scope, cost) and scope.refuses then return scope.name end
+        if is_full(scope, cost) and scope.refuses then
+            return scope.name .. '|' .. text_of(math.max(scope.budget - spent_of(scope) - scope.reserved, 0))
+        end
     end
 end
 
@@ -80,7 +82,7 @@ local function error_of(subject)
     end
 end
 
--- Returns the name of the limit that refuses, 'unknown' or ''.
+-- Returns the name of the limit that refuses, with what is left of a budget; 'unknown' or ''.
 local function admit(subject, name, tokens)
     local cost = parts(name)
     local refused = refused_by_rate(subject, tokens) or refused_by_budget(subject, cost)

@@ -19,9 +19,9 @@ SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint of analytics. `path` has `{session}`, `{request}`, `{trace}`, which is the request's, `{project}`,
-    `{view}` and `{evaluator}`; `store` tells whether it needs ClickHouse; `query` are its parameters, `required` those
-    that it does not do without."""
+    """An endpoint of analytics. `path` has `{session}`, `{user}`, which is the session's, `{request}`, `{trace}`, which
+    is the request's, `{project}`, `{view}` and `{evaluator}`; `store` tells whether it needs ClickHouse; `query` are
+    its parameters, `required` those that it does not do without."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Endpoint:
         return send
 
     def url(self, project: Project, *, session: str = SESSION, request: str = REQUEST) -> str:
-        ids = {"session": session, "request": request, "trace": request.replace("-", "")}
+        ids = {"session": session, "user": session, "request": request, "trace": request.replace("-", "")}
         return self.path.format(project=project.pk, view=VIEW, evaluator=EVALUATOR, **ids)
 
     def call(self, api: APIClient, project: Project, query: dict[str, Any] | None = None, **ids: str) -> Any:
@@ -66,12 +66,31 @@ ENDPOINTS = (
     Endpoint(
         "GET",
         "/api/llm/sessions",
-        (*_PAGE, *_RANGE, "user_id", "operation", "name_pattern", "min_cost_usd", "max_cost_usd", "feedback", "cursor"),
+        (
+            *_PAGE,
+            *_RANGE,
+            "user_id",
+            "operation",
+            "name_pattern",
+            "min_cost_usd",
+            "max_cost_usd",
+            "feedback",
+            "cursor",
+            "sort",
+            "min_duration_seconds",
+            "max_duration_seconds",
+            "min_request_count",
+            "max_request_count",
+            "min_error_count",
+            "max_error_count",
+        ),
     ),
+    Endpoint("GET", "/api/llm/users/{user}"),
+    Endpoint("DELETE", "/api/llm/users/{user}"),
     Endpoint("GET", "/api/llm/sessions/{session}"),
     Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
     Endpoint("GET", "/api/llm/sessions/{session}/transcript", ("limit", "cursor")),
-    Endpoint("GET", "/api/llm/sessions/{session}/timeline"),
+    Endpoint("GET", "/api/llm/sessions/{session}/timeline", ("offset",)),
     Endpoint("GET", "/api/llm/traces/{trace}"),
     Endpoint("GET", "/api/llm/sessions/{session}/feedback", (*_PAGE, "request_id"), store=False),
     Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
@@ -159,7 +178,7 @@ def served() -> Iterator[tuple[str, str]]:
         path = prefix + str(pattern.pattern)
         if path.startswith(_OF_ROWS):
             continue
-        for name in ("session", "request", "trace", "project", "view", "evaluator"):
+        for name in ("session", "user", "request", "trace", "project", "view", "evaluator"):
             for kind in ("slashed:", "uuid:", "path:", "str:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
         for method in getattr(pattern.callback, "actions", ()):

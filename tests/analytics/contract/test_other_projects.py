@@ -79,6 +79,7 @@ def test_owner__calls_every_endpoint__sees_its_data(stranger: APIClient, project
     )
     anonymous = {f"/api/llm/metrics/{name}" for name in names}
     assert seen == {e.path for e in ENDPOINTS} - anonymous - {
+        "/api/llm/users/{user}",
         "/api/llm/views/{view}",
         "/api/llm/requests/histogram",
         "/api/llm/evaluators/{evaluator}/calibration",

@@ -195,6 +195,67 @@ def test_list__cost_and_feedback__whole_sessions_by_cursors(api: APIClient, proj
     assert ids(api.get("/api/llm/sessions", {"feedback": "good", "user_id": "nobody"})) == []
 
 
+@pytest.fixture
+def figures(project: Project, spool: Path) -> None:
+    """`a` is the longest session, `b` has the errors, `c` the most requests, and `d` the highest cost and the score."""
+    failed = {"outcome": Outcome.ERROR, "status_code": 500}
+    store(
+        spool,
+        *(entry(project, "a", minutes, cost_usd="0.1000000000") for minutes in (1, 59)),
+        *(entry(project, "b", 2 + number, cost_usd="0.1000000000", **failed) for number in range(2)),
+        *(entry(project, "c", 4 + number, cost_usd="0.0100000000") for number in range(5)),
+        entry(project, "d", 10, cost_usd="0.5000000000"),
+    )
+    record_feedback(project_id=project.pk, session_id="d", score=4, text="", actor="test")
+    record_feedback(project_id=project.pk, session_id="b", score=2, text="", actor="test")
+    copy_due()
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("-ended_at", "abcd"),
+        ("ended_at", "dcba"),
+        ("started_at", "adcb"),
+        ("-duration_seconds", "acbd"),
+        ("-request_count", "c"),
+        ("-error_count", "b"),
+        ("-total_tokens", "c"),
+        ("-total_cost_usd", "d"),
+        ("total_cost_usd", "c"),
+        ("-feedback_score", "db"),
+        ("feedback_score", "bd"),
+    ],
+)
+def test_list__sorted__pages_lead_on_and_back_in_that_order(
+    api: APIClient, figures: None, sort: str, expected: str
+) -> None:
+    whole = ids(api.get("/api/llm/sessions", {"sort": sort, "limit": 10}))
+    assert "".join(whole).startswith(expected)
+
+    url, pages, backs = f"/api/llm/sessions?sort={sort}&limit=1", [], []
+    while url:
+        page = api.get(url).json()
+        pages.append([item["session_id"] for item in page["results"]])
+        backs.append(page["previous"])
+        url = page["next"]
+
+    assert [one for page in pages for one in page] == whole
+    for page_before, back in zip(pages, backs[1:], strict=False):
+        assert ids(api.get(back)) == page_before
+
+
+def test_list__bounds_of_figures__of_whole_sessions(api: APIClient, figures: None) -> None:
+    def found(**query: int) -> str:
+        return "".join(sorted(ids(api.get("/api/llm/sessions", query))))
+
+    assert found(min_error_count=1) == "b"
+    assert found(max_error_count=0, min_request_count=2) == "ac"
+    assert found(min_duration_seconds=600) == "a"
+    assert found(max_duration_seconds=0) == "d"
+    assert found(max_request_count=1) == "d"
+
+
 @tabled
 def test_list__bad_filter_or_cursor__400_that_names_it(api: APIClient, query: dict[str, str], field: str) -> None:
     answer = api.get("/api/llm/sessions", query)

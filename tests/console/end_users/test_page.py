@@ -43,7 +43,7 @@ def test_page__reader__sees_limits_with_links_to_requests_and_no_form(project: P
     text = shown(signed_in(project, Role.READER), project, PATH)
 
     assert f'data-id="{NAME}"' in text
-    assert "user_id=ann%2F1+%3C%C3%BC%3E" in text
+    assert f"/admin/analytics/users/{project.pk}/ann/1%20%3C%C3%BC%3E" in text
     assert "$2.5" in text
     assert "no limit" in text
     assert 'name="rate_limit_rpm"' not in text

@@ -114,7 +114,7 @@ def test_home__tables__have_the_entries_of_the_api(
         "user 1 &lt;b&gt;",
         "Shorter answers",
         "1 of 3, 10 %",
-        "user_id=user+1",
+        f"/admin/analytics/users/{project.pk}/user%201",
     ):
         assert part in text
     assert "<b>" not in text

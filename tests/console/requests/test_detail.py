@@ -108,7 +108,7 @@ def test_request__ids__link_to_what_they_name(project: Project, spool: Path) -> 
     shown = page(project, stored(spool, project))
 
     assert f'href="/admin/analytics/sessions/{project.pk}/chat/1?' in shown
-    assert "user_id=ann-7" in shown
+    assert f"/admin/analytics/users/{project.pk}/ann-7?" in shown
     assert f"curl {public_url()}/api/gateway/v1/chat/completions" in shown
     assert "x-svc-session-id: chat/1" in shown
 

@@ -69,7 +69,7 @@ def test_search__one_id__leads_to_its_page(reader: Client, project: Project) -> 
     for text, address in (
         (REQUEST, f"/admin/analytics/requests/{project.pk}/{REQUEST}/"),
         (f" {REQUEST} ", f"/admin/analytics/requests/{project.pk}/{REQUEST}/"),
-        ("bob", "user_id=bob"),
+        ("bob", f"/admin/analytics/users/{project.pk}/bob"),
         ("s-1", "s-1"),
         ("support", str(config.pk)),
         (str(rollout.pk), f"/admin/rollouts/rollout/{rollout.pk}/change/"),

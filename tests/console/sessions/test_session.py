@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import pytest
@@ -93,10 +94,62 @@ def test_sessions__filters__user_beginning_cost_and_feedback(project: Project, s
     assert names(user_id="ann") == ["a_1"]
     assert names(session="a_") == ["a_1"]
     assert names(name_pattern="a%") == ["ab1", "a_1"]
+    assert names(contains="_1") == ["a_1"]
+    assert names(session="a", contains="1") == ["ab1", "a_1"]
     assert names(min_cost_usd="1") == ["a_1"]
     assert names(max_cost_usd="1") == ["c", "ab1"]
     assert names(feedback="bad") == ["c"]
     assert names(feedback="good") == []
+
+
+def test_sessions__slowest_and_most_errors__found_by_a_click_on_the_column(project: Project, spool: Path) -> None:
+    store(
+        spool,
+        *(entry(project, "long", minutes) for minutes in (1, 50)),
+        entry(project, "failing", 3, outcome=Outcome.ERROR, status_code=500),
+        entry(project, "short", 2),
+    )
+    client = signed_in(project)
+
+    shown = text_of(client.get(LIST, {"project": str(project.pk)}))
+    by_column = {
+        name: re.search(rf'<a href="([^"]*)">{name}</a></th>', shown)[1].replace("&amp;", "&")  # type: ignore[index]
+        for name in ("Lasted", "Requests", "Errors", "Tokens", "Cost", "Feedback")
+    }
+
+    assert neighbours(client, by_column["Lasted"])[0][0] == "long"
+    assert neighbours(client, by_column["Errors"])[0][0] == "failing"
+    assert listed(client, project, min_duration_seconds="60")[0] == ["long"]
+    assert listed(client, project, min_error_count="1")[0] == ["failing"]
+
+
+def test_session__more_requests_than_one_page_shows__later_ones_and_the_slowest_by_a_click(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    slow = entry(project, "s", 1, latency_ms=777_000)
+    store(spool, *(entry(project, "s", 300 - number, latency_ms=10) for number in range(230)), slow)
+
+    first = page(project, "s")
+    assert "the session has more" in first
+    later = re.search(r'<a href="([^"]*)">Later requests</a>', first)
+    assert later
+    slowest = first.partition("Slowest requests")[2].partition("</ol>")[0]
+    assert re.findall(r">([^<]*)</a>", slowest)[0] == "12 min 57 s"
+    assert f"{slow.record.request_id}" in slowest
+
+    query = dict(parse_qsl(later[1].replace("&amp;", "&").partition("#")[0].lstrip("?")))
+    second = page(project, "s", **query)
+    assert "Later requests" not in second
+    assert "From the start" in second
+    assert slow.record.request_id in second.partition('id="panel-timeline"')[2].partition("Slowest requests")[2]
+
+    nodes = api.get("/api/llm/sessions/s/timeline").json()
+    assert nodes["next_offset"] == 200
+    rest = api.get("/api/llm/sessions/s/timeline", {"offset": 200}).json()
+    assert rest["next_offset"] is None
+    ids = [{node["request_id"] for node in one["nodes"] if node["kind"] == "request"} for one in (nodes, rest)]
+    assert len(ids[1]) == 31
+    assert slow.record.request_id in ids[1]
 
 
 def test_sessions__bad_filter__named_in_the_page(project: Project) -> None:

@@ -18,6 +18,7 @@ from console.usage import page as page
 from core.models import Project
 from core.ui import formats
 from gateway.reports import limit_usage
+from integrations.models import ModelPrice
 from tests.console.pages import shown
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key
@@ -73,7 +74,7 @@ def test_usage__rows__lead_to_the_requests(reader: Client, project: Project, spo
 
     assert "model=%3Ci%3Em%3C%2Fi%3E" in by_model
     assert "<i>m" not in by_model
-    assert "user_id=a%26b" in by_user
+    assert f"/admin/analytics/users/{project.pk}/a&b" in by_user.replace("&amp;", "&")
     assert 'data-id="a&amp;b"' in by_user
 
 
@@ -169,3 +170,16 @@ def test_usage__store_away__frame_and_messages(
     monkeypatch.setattr(store_client, "query", away)
 
     assert shown(reader, PATH, project).count("The analytics store does not answer.") >= 3
+
+
+def test_usage__model_that_costs_nothing__is_listed_as_free_by_its_source(
+    reader: Client, project: Project, spool: Path
+) -> None:
+    ModelPrice.objects.create(
+        provider="sandbox", model="*", source="sandbox", input_cost_per_1m="0", output_cost_per_1m="0"
+    )
+    spend(spool, project, "0.0000000000", model="echo", provider="sandbox")
+
+    row = shown(reader, PATH, project).partition("Models without a price, or free")[2]
+
+    assert "free, says the sandbox, made up" in row

@@ -18,6 +18,7 @@ from analytics.models import EvaluationBudget, EvaluationTask, OnlineEvaluation
 from analytics.models.online_evaluations import TaskState
 from analytics.online_evaluations import money, queue
 from analytics.queries.variants.by_record import Recorded, recorded_minutes
+from analytics.request_log.sources import NOT_OF_USERS
 from analytics.scores.sync.run import copy_due
 from gateway.evaluations.online import judge_due
 from gateway.guardrails.verdicts import VERDICTS
@@ -170,7 +171,7 @@ def test_filter_and_source__leave_out_what_no_client_asked(scene: Scene) -> None
     evaluation_id = rule(scene, filter={"user_id": "ann"})
     wanted = of_rollout(scene, "target", user_id="ann")
     of_rollout(scene, "target", user_id="bob")
-    for source in ("judge", "experiment", "playground", "agent"):
+    for source in NOT_OF_USERS:
         of_rollout(scene, "target", user_id="ann", source=source)
 
     take_samples()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -86,7 +88,7 @@ def test_requests__beyond_the_minute__are_429_and_count_nothing(scripted: Script
     assert last.headers["x-ratelimit-reset-requests"] == f"{last.headers['retry-after']}s"
     record = gateway.record(last)
     assert (record.outcome, record.status_code, record.error_code) == ("error", 429, "requests_per_minute")
-    assert (record.cost_usd, record.prompt_tokens, record.completion_tokens) == ("", 0, 0)
+    assert (record.cost_usd, record.prompt_tokens, record.completion_tokens) == ("0.0000000000", 0, 0)
     assert not record.attempts
 
 
@@ -145,10 +147,17 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     refused = [found for found in answers if found.status_code == 429]
     assert refused
     assert answers[0].status_code == 200
-    assert " of 0.002 USD " in assert_error(refused[0], 429, code, type="budget_error")
+    message = assert_error(refused[0], 429, code, type="budget_error")
+    assert " of 0.002 USD" in message
+    # What is left is less than what the request may cost, or nothing.
+    left, may_cost = re.search(
+        r"has ([0-9.]+) USD left, and this request may cost up to ([0-9.]+) USD", message
+    ).groups()  # type: ignore[union-attr]
+    assert 0 < Decimal(left) < Decimal(may_cost) < Decimal("0.001")
+    assert "raise the budget under Limits and budgets" in message
     assert "retry-after" not in refused[0].headers
     record = gateway.record(refused[0])
-    assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "")
+    assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "0.0000000000")
     month = month_of(record.ts)
     counted_scope = (
         Scope(gateway.project_id, month=month) if scope == "month" else Scope(gateway.project_id, session_id="s/1")

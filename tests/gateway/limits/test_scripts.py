@@ -30,7 +30,7 @@ from tests.gateway.limits.script_calls import (
 
 def test_refusal__by_the_last_limit__counts_in_none(own_redis: OwnRedis) -> None:
     terms = Terms(requests=10, tokens=1000, month=100, session=5)
-    assert admit(own_redis, terms, "a", tokens=10, cost=6)[0] == b"session"
+    assert admit(own_redis, terms, "a", tokens=10, cost=6)[0] == b"session|5"
     assert own_redis.client.mget(KEYS[0], KEYS[1]) == [None, None]
     assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (0, 0)
     assert own_redis.client.zcard(MONTH.reservations) == 0
@@ -75,7 +75,7 @@ def test_batch__settles_first_and_admits_in_the_order_in_which_they_ask(own_redi
     assert answers[:-2] == [
         0,
         [b"", 3, 27],
-        [b"month", 3, 27],
+        [b"month|0", 3, 27],
         [b"tokens", 3, 27],
         [b"", 4, 100],
         [b"", 5, 100],
@@ -131,7 +131,7 @@ def test_month__that_only_warns__admits_and_counts(own_redis: OwnRedis) -> None:
 
 
 def test_known_spend__of_a_worker__counts_where_redis_was_lost(own_redis: OwnRedis) -> None:
-    assert admit(own_redis, Terms(month=100), "a", cost=10, known=95)[0] == b"month"
+    assert admit(own_redis, Terms(month=100), "a", cost=10, known=95)[0] == b"month|5"
     assert admit(own_redis, Terms(month=100), "a", cost=5, known=95)[0] == b""
 
 

@@ -61,7 +61,7 @@ class Model:
 
     def refuses(self, terms: Terms, tokens: int, cost: int, callers: Callers) -> str:
         limits = {name: limit for name, limit in terms.callers.items() if caller_of(name) in callers}
-        checks = [("requests", terms.requests, 1), ("tokens", terms.tokens, tokens)]
+        checks: list[tuple[str, Any, int]] = [("requests", terms.requests, 1), ("tokens", terms.tokens, tokens)]
         for name in CALLERS:
             checks += [(f"{name}_requests", limits.get(f"{name}_requests", ""), 1)]
             checks += [(f"{name}_tokens", limits.get(f"{name}_tokens", ""), tokens)]
@@ -69,7 +69,11 @@ class Model:
         checks += [("month", terms.month if terms.hard else "", cost)]
         checks += [(name, limits.get(name, ""), cost) for name in CALLER_SCOPES]
         checks += [("session", terms.session, cost)]
-        return next((name for name, limit, more in checks if limit != "" and self.used(name) + more > int(limit)), "")
+        for name, limit, more in checks:
+            if limit != "" and self.used(name) + more > int(limit):
+                has_left = name in ("month", "session", *CALLER_SCOPES)
+                return f"{name}|{max(int(limit) - self.used(name), 0)}" if has_left else name
+        return ""
 
     def used(self, limit: str) -> int:
         """Returns what counts already for a limit of this name."""

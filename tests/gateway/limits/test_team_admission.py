@@ -102,11 +102,20 @@ def test_team__whose_budget_is_raised__admits_within_a_second_of_workers_reading
     gateway = project(scripted)
     team = new_team(gateway, monthly_budget_usd=0.0005)
     _, key = new_key(gateway, team_id=team)
-    assert_error(sends(gateway, key, 429), 429, "team_monthly_budget_exceeded")
+    message = assert_error(sends(gateway, key, 429), 429, "team_monthly_budget_exceeded")
+    assert message.startswith(
+        "The team's budget of 0.0005 USD for this month has 0.0005 USD left, and this request may"
+    )
+    assert message.endswith("raise the budget under Teams")
 
     gateway.manage("PATCH", f"teams/{team}", {"monthly_budget_usd": 1000})
 
     assert sends(gateway, key, 200).status_code == 200
+
+    gateway.manage("PATCH", f"teams/{team}", {"monthly_budget_usd": 0})
+
+    used_up = assert_error(sends(gateway, key, 429), 429, "team_monthly_budget_exceeded")
+    assert "is used up: an administrator can raise it under Teams" in used_up
 
 
 def test_rate_headers__report_on_the_team_where_it_leaves_least(scripted: Scripted) -> None:
