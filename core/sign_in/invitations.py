@@ -36,7 +36,8 @@ class AccountForm(BaseUserCreationForm):  # type: ignore[type-arg]  # Django's c
 
     def save(self, commit: bool = True) -> User:
         self.instance.is_staff = True
-        return super().save(commit)
+        made: User = super().save(commit)
+        return made
 
 
 def accept_by_address(user: User, address: str) -> bool:

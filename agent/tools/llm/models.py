@@ -34,7 +34,7 @@ class ListPrices(PageArguments, kw_only=True, frozen=True):
         str, Meta(max_length=_PROVIDER_CHARACTERS, description="Only of this provider, e.g. anthropic.")
     ] = ""
     source: Annotated[
-        Literal["catalog_a", "catalog_b", "manual"] | None,
+        Literal["catalog_a", "catalog_b", "manual", "sandbox"] | None,
         Meta(description="Only from this catalog, or only those set by hand (manual)."),
     ] = None
 

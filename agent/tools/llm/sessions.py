@@ -11,6 +11,9 @@ from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed
 from agent.tools.ranges import range_dates
 from analytics.parameters.common import SessionParameters
 from analytics.presenters import sessions
+from analytics.queries.session_cursors import WholeSessionFilter
+from analytics.queries.session_sorting import LATEST, VALUES
+from core.wire.pagination import Listing, Page
 
 # The number of a session's latest feedback entries; `list_session_feedback` has all of them.
 _MAX_FEEDBACK = 10
@@ -25,6 +28,13 @@ class ListSessions(PagedRangeArguments, kw_only=True, frozen=True):
     name_pattern: Annotated[
         str, Meta(max_length=ID_CHARACTERS, description="SQL LIKE pattern of the session id, e.g. checkout-%.")
     ] = ""
+    sort: Annotated[
+        str,
+        Meta(
+            pattern=f"^-?({'|'.join(VALUES)})$",
+            description="The order; a minus puts the largest first, as -duration_seconds for the longest sessions.",
+        ),
+    ] = LATEST
 
 
 class SessionRequests(PageArguments, kw_only=True, frozen=True):
@@ -34,11 +44,17 @@ class SessionRequests(PageArguments, kw_only=True, frozen=True):
 @TOOLS.tool("Sessions")
 def list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
     """List sessions (conversations of the project's own users with models, and those with this agent), the latest
-    active first, with number of requests, tokens, cost, errors and feedback of each. To find a session by what was said
-    in it, use search_requests."""
+    active first, with number of requests, tokens, cost, errors and feedback of each. In another order (`sort`) only the
+    first `limit` are listed. To find a session by what was said in it, use search_requests."""
     values = {**chosen(arguments, ["user_id", "operation", "name_pattern"]), **range_dates(context, arguments)}
+    filters = SessionParameters(data=values).to_filter()
+    if arguments.sort != LATEST:
+        page = Page(arguments.limit, 0)
+        whole = WholeSessionFilter(filters)
+        found = sessions.session_listing(context.project_id, whole, sort=arguments.sort, limit=page.limit)
+        return {**listed(Listing(found.count, found.results), page), "next_offset": None}
     page = page_of(arguments)
-    return listed(sessions.sessions(context.project_id, SessionParameters(data=values).to_filter(), page), page)
+    return listed(sessions.sessions(context.project_id, filters, page), page)
 
 
 @TOOLS.tool("Session")

@@ -364,3 +364,12 @@ def test_version__by_its_number__is_taken_as_a_number_and_as_a_text(world: World
     assert world.ask("diff_prompt_versions", config=world.config.name, from_version=number, to_version=2) == world.ask(
         "diff_prompt_versions", config=world.config.name, from_version="1", to_version="2"
     )
+
+
+def test_sessions__in_another_order__the_first_of_the_management_api(world: World) -> None:
+    order: dict[str, Any] = {"sort": "-total_tokens", "limit": 2, **DATES}
+
+    found = world.ask("list_sessions", **order)
+
+    assert found["results"] == world.get(f"{LLM}/sessions", **order)["results"] != []
+    assert found["next_offset"] is None

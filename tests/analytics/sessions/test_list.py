@@ -230,7 +230,7 @@ def figures(project: Project, spool: Path) -> None:
 def test_list__sorted__pages_lead_on_and_back_in_that_order(
     api: APIClient, figures: None, sort: str, expected: str
 ) -> None:
-    whole = ids(api.get("/api/llm/sessions", {"sort": sort, "limit": 10}))
+    whole = ids(api.get("/api/llm/sessions", {"sort": sort, "limit": "10"}))
     assert "".join(whole).startswith(expected)
 
     url, pages, backs = f"/api/llm/sessions?sort={sort}&limit=1", [], []
@@ -246,7 +246,7 @@ def test_list__sorted__pages_lead_on_and_back_in_that_order(
 
 
 def test_list__bounds_of_figures__of_whole_sessions(api: APIClient, figures: None) -> None:
-    def found(**query: int) -> str:
+    def found(**query: float) -> str:
         return "".join(sorted(ids(api.get("/api/llm/sessions", query))))
 
     assert found(min_error_count=1) == "b"
