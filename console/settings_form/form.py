@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -59,6 +59,13 @@ class LinesField(forms.CharField):
 
 class SectionForm(forms.Form):
     """The settings of the given sections; all others keep their values."""
+
+    shown_when: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {
+        "fallback_order": ("fallback_enabled", ("True",)),
+        "retry_max_attempts": ("retry_enabled", ("True",)),
+        "rate_limit_rpm": ("rate_limit_enabled", ("True",)),
+        "rate_limit_tpm": ("rate_limit_enabled", ("True",)),
+    }
 
     def __init__(
         self,

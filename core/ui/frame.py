@@ -1,21 +1,31 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from core.models import Project
 from core.roles import Right
 from core.ui.choices import choose_period, choose_project, offered_projects, zone_of
 from core.ui.navigation import LinkGroup, address_if_there, link_groups
-from core.ui.periods import LABELS, Period
+from core.ui.periods import CUSTOM, LABELS, Period
 
 _MAX_PROJECTS = 500
 _ATTRIBUTE = "_frame"
+_SCHEMES = ("light", "dark")
 # Parameters of an address that stay when project, range or time zone change: those that choose how rows are shown.
 _LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "group_by")
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLink:
+    label: str
+    href: str
+    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +43,28 @@ class Frame:
     scope_parameters: Mapping[str, str]
     search_address: str
     home_address: str
+    # `light` or `dark`; empty for that of the system.
+    scheme: str
+    # The navigation shows icons alone.
+    is_folded: bool
 
     @property
-    def ranges(self) -> Mapping[str, str]:
-        return LABELS
+    def kept_parameters(self) -> Mapping[str, str]:
+        return {**({"project": str(self.project.pk)} if self.project else {}), **self.scope_parameters}
+
+    @property
+    def period_label(self) -> str:
+        if self.period.name != CUSTOM:
+            return self.period.label
+        start, end = (timezone.localtime(one) for one in (self.period.start, self.period.end))
+        last = f"{end:%H:%M}" if start.date() == end.date() else f"{end.day} {end:%b %H:%M}"
+        return f"{start.day} {start:%b %H:%M} to {last}"
+
+    @property
+    def range_links(self) -> Iterator[RangeLink]:
+        for name, label in LABELS.items():
+            query = urlencode({**self.kept_parameters, "range": name})
+            yield RangeLink(label, f"{self.scope_address}?{query}", name == self.period.name)
 
 
 def frame_of(request: HttpRequest) -> Frame:
@@ -66,6 +94,8 @@ def make_frame(
         scope_parameters={name: request.GET[name] for name in _LASTING if request.GET.get(name)} if not parent else {},
         search_address=address_if_there("search"),
         home_address=address_if_there("index", query=parameters),
+        scheme=request.COOKIES.get("scheme", "") if request.COOKIES.get("scheme") in _SCHEMES else "",
+        is_folded=request.COOKIES.get("side") == "rail",
     )
     setattr(request, _ATTRIBUTE, frame)
     return frame

@@ -5,7 +5,6 @@ import { watchPlots } from "./plot.js";
 
 for (const form of document.querySelectorAll("form[data-submit-on-change]")) {
   form.addEventListener("change", () => form.requestSubmit());
-  form.querySelector("[data-without-script]")?.setAttribute("hidden", "");
 }
 
 // The browser's own zone is offered beside UTC.
@@ -14,6 +13,15 @@ const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (zones && own && ![...zones.options].some((option) => option.text === own)) {
   zones.append(new Option(own));
 }
+
+// Fields of a choice that is not taken are not shown.
+document.addEventListener("change", ({ target }) => {
+  const value = target.type === "checkbox" ? (target.checked ? "True" : "False") : target.value;
+  for (const field of target.form?.querySelectorAll(`[data-shown-when="${CSS.escape(target.name)}"]`) ?? []) {
+    const values = field.dataset.values.split("|");
+    field.toggleAttribute("data-off", !values.includes(value) && !(value && values.includes("*")));
+  }
+});
 
 // Empty fields of a filter would only make the address longer; chosen columns are one parameter.
 document.addEventListener("submit", (event) => {
@@ -31,6 +39,51 @@ document.addEventListener("submit", (event) => {
     form.append(columns);
   }
 });
+
+// A menu closes by a click elsewhere and by Esc.
+const openMenus = () => [...document.querySelectorAll("details.menu[open]")];
+
+document.addEventListener("click", ({ target }) => {
+  for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false;
+  if (target.closest("[data-fold]")) fold();
+  if (target.closest("[data-scheme-toggle]")) switchScheme();
+  if (target.closest("[data-keys]")) document.querySelector("#keys").showModal();
+});
+
+document.addEventListener("keydown", (event) => {
+  const [menu] = event.key === "Escape" ? openMenus() : [];
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+  event.stopImmediatePropagation();
+});
+
+// Pointing at a field of the filters shows its values; a press does not hide them again.
+const facetOf = (event) => event.target.closest(".filter-pop > .facet > summary, .filter-pop > .panel-body > .facet > summary")?.parentElement;
+
+document.addEventListener("pointerover", (event) => {
+  const facet = event.pointerType === "mouse" && facetOf(event);
+  if (facet) facet.open = true;
+});
+document.addEventListener("click", (event) => { if (event.detail && facetOf(event)?.open) event.preventDefault(); });
+
+// What a person chose is a cookie, so that the next page comes as it is to be.
+function keep(name, value) {
+  document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax`;
+}
+
+function fold() {
+  const app = document.querySelector(".app");
+  app.dataset.side = app.dataset.side === "rail" ? "" : "rail";
+  keep("side", app.dataset.side);
+}
+
+function switchScheme() {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  root.dataset.scheme = (root.dataset.scheme ?? system) === "dark" ? "light" : "dark";
+  keep("scheme", root.dataset.scheme);
+}
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");

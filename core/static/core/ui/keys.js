@@ -1,11 +1,16 @@
-// Keys of every page: "/" searches, "?" lists the keys, "g" and a letter opens a page, "j" and "k" walk through rows.
+// Keys of every page: Ctrl or ⌘ and K open the palette, "/" searches, "?" lists the keys, "g" and a letter opens a page, "j" and "k" walk through rows.
 const FIELDS = "input, select, textarea, [contenteditable]";
 
 export function watchKeys() {
+  document.querySelector("#search")?.addEventListener("focus", () => import("./palette.js"), { once: true });
   let waitsForPage = false;
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && document.querySelector("#search")) {
+      event.preventDefault();
+      import("./palette.js").then(({ open }) => open());
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(FIELDS)) return;
-    const link = waitsForPage && document.querySelector(`#navigation [data-key="${CSS.escape(event.key)}"]`);
+    const link = waitsForPage && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     waitsForPage = event.key === "g" && !waitsForPage;
     if (link) link.click();
     else if (ACTIONS[event.key] && !waitsForPage) {
