@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
@@ -70,7 +71,9 @@ def test_unused__rule_of_no_page__is_found(used: set[str]) -> None:
 
 
 def test_stylesheet__of_every_page_and_icons__are_sent_compressed_within_the_bound(client: Client) -> None:
-    sent = [client.get(f"/static/core/ui/{name}", headers={"accept-encoding": "gzip"}) for name in _OF_EVERY_PAGE]
-
-    assert [answer.headers["Content-Encoding"] for answer in sent] == ["gzip"] * len(sent)
-    assert sum(len(b"".join(answer.streaming_content)) for answer in sent) <= _MAX_BYTES
+    size = 0
+    for name in _OF_EVERY_PAGE:
+        answer: Any = client.get(f"/static/core/ui/{name}", headers={"accept-encoding": "gzip"})
+        assert answer.headers["Content-Encoding"] == "gzip"
+        size += len(b"".join(answer.streaming_content))
+    assert size <= _MAX_BYTES
