@@ -88,7 +88,7 @@ class HomePage(Page):
             Panel.of_table("codes", "Error codes", lambda: error_table(visit, chosen)),
             Panel.of_table("models", "Top models", lambda: model_table(visit, chosen)),
             Panel.of_table("users", "Top users", lambda: user_table(visit, chosen)),
-            refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit), is_wide=True),
+            refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit)),
         ]
 
 

@@ -33,6 +33,8 @@ class Frame:
     project: Project | None
     projects: Sequence[Project]
     period: Period
+    # The page shows figures of the range.
+    has_range: bool
     # The error of the range in the address; empty if there is none.
     period_problem: str
     zone: ZoneInfo
@@ -73,11 +75,17 @@ def frame_of(request: HttpRequest) -> Frame:
         return known
     project = choose_project(request, Right.READ, is_strict=False)
     period, problem = choose_period(request, zone_of(request))
-    return make_frame(request, project, period, problem)
+    return make_frame(request, project, period, problem, has_range=False)
 
 
 def make_frame(
-    request: HttpRequest, project: Project | None, period: Period, problem: str = "", *, parent: str = ""
+    request: HttpRequest,
+    project: Project | None,
+    period: Period,
+    problem: str = "",
+    *,
+    parent: str = "",
+    has_range: bool,
 ) -> Frame:
     named = request.resolver_match.url_name if request.resolver_match else ""
     parameters = {**({"project": str(project.pk)} if project else {}), **period.parameters}
@@ -86,6 +94,7 @@ def make_frame(
         project=project,
         projects=offered_projects(request, project, _MAX_PROJECTS),
         period=period,
+        has_range=has_range,
         period_problem=problem,
         zone=zone_of(request),
         groups=link_groups(request.user, parameters, [name for name in (named, parent) if name]),
