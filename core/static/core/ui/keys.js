@@ -5,9 +5,9 @@ export function watchKeys() {
   document.querySelector("#search")?.addEventListener("focus", () => import("./palette.js"), { once: true });
   let waitsForPage = false;
   document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "k" && document.querySelector("#search")) {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && ACTIONS["/"]()) {
       event.preventDefault();
-      import("./palette.js").then(({ open }) => open());
+      import("./palette.js").then(({ ask }) => ask());
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(FIELDS)) return;
     const link = waitsForPage && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);

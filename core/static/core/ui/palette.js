@@ -9,7 +9,7 @@ form.append(found);
 let pause;
 let asked;
 
-async function ask() {
+export async function ask() {
   asked?.abort();
   asked = new AbortController();
   const address = new URL(form.action);
@@ -23,12 +23,6 @@ async function ask() {
   } catch {
     // A newer question, or no connection: what is shown stays.
   }
-}
-
-export function open() {
-  field.focus();
-  field.select();
-  ask();
 }
 
 function close() {
