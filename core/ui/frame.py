@@ -13,9 +13,11 @@ from core.roles import Right
 from core.ui.choices import choose_period, choose_project, offered_projects, zone_of
 from core.ui.navigation import LinkGroup, address_if_there, link_groups
 from core.ui.periods import CUSTOM, LABELS, Period
+from core.ui.tables import pairs_without
 
 _MAX_PROJECTS = 500
 _ATTRIBUTE = "_frame"
+_OF_A_RANGE = ("range", "start", "end", "tz", "cursor", "p", "panel", "peek")
 _SCHEMES = ("light", "dark")
 # Parameters of an address that stay when project, range or time zone change: those that choose how rows are shown.
 _LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "group_by")
@@ -43,16 +45,14 @@ class Frame:
     # The page that the form of project and range leads to, and the further parameters that it keeps.
     scope_address: str
     scope_parameters: Mapping[str, str]
+    # What an address keeps when its range changes: all but the place in a list.
+    range_parameters: Sequence[tuple[str, str]]
     search_address: str
     home_address: str
     # `light` or `dark`; empty for that of the system.
     scheme: str
     # The navigation shows icons alone.
     is_folded: bool
-
-    @property
-    def kept_parameters(self) -> Mapping[str, str]:
-        return {**({"project": str(self.project.pk)} if self.project else {}), **self.scope_parameters}
 
     @property
     def period_label(self) -> str:
@@ -65,7 +65,7 @@ class Frame:
     @property
     def range_links(self) -> Iterator[RangeLink]:
         for name, label in LABELS.items():
-            query = urlencode({**self.kept_parameters, "range": name})
+            query = urlencode([*self.range_parameters, ("range", name)])
             yield RangeLink(label, f"{self.scope_address}?{query}", name == self.period.name)
 
 
@@ -101,6 +101,7 @@ def make_frame(
         parameters=parameters,
         scope_address=(address_if_there(parent) if parent else _own_address(request)) or home,
         scope_parameters={name: request.GET[name] for name in _LASTING if request.GET.get(name)} if not parent else {},
+        range_parameters=_range_parameters(request, project, has_own_address=not parent),
         search_address=address_if_there("search"),
         home_address=address_if_there("index", query=parameters),
         scheme=request.COOKIES.get("scheme", "") if request.COOKIES.get("scheme") in _SCHEMES else "",
@@ -108,6 +109,13 @@ def make_frame(
     )
     setattr(request, _ATTRIBUTE, frame)
     return frame
+
+
+def _range_parameters(
+    request: HttpRequest, project: Project | None, *, has_own_address: bool
+) -> Sequence[tuple[str, str]]:
+    kept = [*pairs_without(request.GET, ("project", *_OF_A_RANGE))] if has_own_address else []
+    return [("project", str(project.pk)), *kept] if project else kept
 
 
 def _own_address(request: HttpRequest) -> str:
