@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest
@@ -21,13 +20,6 @@ _OF_A_RANGE = ("range", "start", "end", "tz", "cursor", "p", "panel", "peek")
 _SCHEMES = ("light", "dark")
 # Parameters of an address that stay when project, range or time zone change: those that choose how rows are shown.
 _LASTING = ("sort", "columns", "operation", "outcome", "provider", "model", "group_by")
-
-
-@dataclass(frozen=True, slots=True)
-class RangeLink:
-    label: str
-    href: str
-    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +55,8 @@ class Frame:
         return f"{start.day} {start:%b %H:%M} to {last}"
 
     @property
-    def range_links(self) -> Iterator[RangeLink]:
-        for name, label in LABELS.items():
-            query = urlencode([*self.range_parameters, ("range", name)])
-            yield RangeLink(label, f"{self.scope_address}?{query}", name == self.period.name)
+    def ranges(self) -> Mapping[str, str]:
+        return LABELS
 
 
 def frame_of(request: HttpRequest) -> Frame:

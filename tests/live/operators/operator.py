@@ -61,6 +61,8 @@ class Operator:
         """Takes the palette to what is folded."""
         link = self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label, exact=True)
         if not await link.is_visible():
+            # The scripts run when all panels have come.
+            await self.page.wait_for_load_state()
             await self.page.keyboard.press("Control+k")
             await self.page.keyboard.type(label)
             link = self.page.get_by_role("group", name="Found").get_by_role("link", name=label, exact=True)

@@ -28,6 +28,9 @@ async def test_job_2__failed_request_of_a_user__reason_in_its_row_and_on_its_pag
     if await error.count():
         await operator.click(error)
         await expect(operator.page.get_by_role("link", name="Outcome is error")).to_be_visible()
+        # The filters stay open for the next one.
+        await operator.page.wait_for_load_state()
+        await operator.page.keyboard.press("Escape")
     row = listed.get_by_role("row").filter(has_text=failed["error"]["code"]).first
     await expect(row).to_contain_text("error")
     await operator.click(row.get_by_role("link").first)

@@ -53,6 +53,7 @@ async def test_job_14__metadata__found_by_value_and_not_and_read_beside_the_list
     await operator.click(filters.get_by_role("link", name="not canary", exact=True))
     await expect(page.get_by_role("link", name="Metadata is not environment:canary")).to_be_visible()
 
+    await page.wait_for_load_state()
     await page.keyboard.press("Escape")
     rows = page.get_by_role("region", name="The requests").get_by_role("row")
     await expect(rows.filter(has_text="Turn 0")).not_to_have_count(0)
@@ -67,6 +68,7 @@ async def test_job_14__metadata__found_by_value_and_not_and_read_beside_the_list
 
     # The address has what is shown, and Escape closes it.
     shown = page.url
+    await page.wait_for_load_state()
     await page.keyboard.press("Escape")
     await expect(beside).to_be_hidden()
     await page.goto(shown)

@@ -98,7 +98,7 @@ async def test_range__from_and_to__in_the_readers_zone_and_in_the_address(operat
 
     await expect(page).to_have_url(re.compile("start=2026-07-01T12%3A00%3A00Z&end=2026-07-01T13%3A00%3A00Z"))
     await page.get_by_text("1 Jul 14:00 to 15:00").click()
-    await page.get_by_role("link", name="Yesterday").click()
+    await page.get_by_role("button", name="Yesterday").click()
     await expect(page).to_have_url(re.compile("user_id=ann.*range=yesterday"))
 
 

@@ -1,6 +1,6 @@
 // The frame of every page: keys, the scope form, time zones, retries of panels, plots, and copy buttons. Pages work without it.
 import { watchPanels } from "./panels.js";
-import { watchKeys } from "./keys.js";
+import { showKeys, watchKeys } from "./keys.js";
 import { watchPlots } from "./plot.js";
 
 for (const form of document.querySelectorAll("form[data-submit-on-change]")) {
@@ -47,7 +47,7 @@ document.addEventListener("click", ({ target }) => {
   for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false;
   if (target.closest("[data-fold]")) fold();
   if (target.closest("[data-scheme-toggle]")) switchScheme();
-  if (target.closest("[data-keys]")) document.querySelector("#keys").showModal();
+  if (target.closest("[data-keys]")) showKeys();
 });
 
 document.addEventListener("keydown", (event) => {
@@ -62,6 +62,11 @@ document.addEventListener("keydown", (event) => {
 const facetOf = (event) => event.target.closest(".filter-pop > .facet > summary, .filter-pop > .panel-body > .facet > summary")?.parentElement;
 
 document.addEventListener("pointerover", (event) => {
+  // Folded to icons, the navigation says its words.
+  const page = event.target.closest("#navigation .nav a");
+  if (page) page.title = page.offsetWidth < 60 ? page.textContent.trim() : "";
+  // Filters that a choice has opened again give way to the list.
+  if (event.target.closest("main table")) document.querySelector(".filter-menu[open]:has(:target)")?.removeAttribute("open");
   const facet = event.pointerType === "mouse" && facetOf(event);
   if (facet) facet.open = true;
 });

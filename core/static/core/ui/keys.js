@@ -1,4 +1,5 @@
-// Keys of every page: Ctrl or ⌘ and K open the palette, "/" searches, "?" lists the keys, "g" and a letter opens a page, "j" and "k" walk through rows.
+// Keys of every page: Ctrl or ⌘ and K open the palette, "/" searches, "?" lists the keys, "g" and a letter opens a page,
+// "j" and "k" walk through rows.
 const FIELDS = "input, select, textarea, [contenteditable]";
 
 export function watchKeys() {
@@ -21,7 +22,7 @@ export function watchKeys() {
 
 const ACTIONS = {
   "/": () => focus(document.querySelector("#search")),
-  "?": () => open(document.querySelector("#keys")),
+  "?": showKeys,
   j: () => walk(1),
   k: () => walk(-1),
 };
@@ -31,7 +32,20 @@ function focus(element) {
   return Boolean(element);
 }
 
-function open(dialog) {
+function key(name) {
+  return Object.assign(document.createElement("kbd"), { textContent: name });
+}
+
+// The list has a line for each page that a key opens.
+export function showKeys() {
+  const dialog = document.querySelector("#keys");
+  const list = dialog?.querySelector("dl:not([data-ready])");
+  for (const link of list ? document.querySelectorAll("[data-key]") : []) {
+    const [keys, page] = ["dt", "dd"].map((name) => list.appendChild(document.createElement(name)));
+    keys.append(key("g"), " ", key(link.dataset.key));
+    page.textContent = link.textContent.trim();
+  }
+  list?.setAttribute("data-ready", "");
   if (dialog && !dialog.open) dialog.showModal();
   return Boolean(dialog);
 }
