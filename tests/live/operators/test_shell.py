@@ -115,6 +115,19 @@ async def test_choice__of_a_form__shows_its_own_fields_alone(operator: Operator)
     await expect(webhook).to_be_hidden()
 
 
+async def test_table__heading_of_a_number__sorts_by_what_it_shows(operator: Operator) -> None:
+    await operator.open_whole("/admin/usage/", range="7d")
+    table = operator.main.get_by_role("region", name="Cost by model").get_by_role("table")
+    heading = table.get_by_role("columnheader", name="Requests")
+
+    await heading.get_by_role("button").click()
+
+    await expect(heading).to_have_attribute("aria-sort", "descending")
+    cells = await table.locator("td[data-label=Requests]").all_text_contents()
+    counts = [int(cell.replace(",", "")) for cell in cells]
+    assert len(counts) > 1 and counts == sorted(counts, reverse=True)
+
+
 async def test_frame__folded_and_dark__stays_so_on_the_next_page(operator: Operator) -> None:
     page = operator.page
     await page.set_viewport_size(WIDE)

@@ -2,6 +2,7 @@
 import { watchPanels } from "./panels.js";
 import { showKeys, watchKeys } from "./keys.js";
 import { watchPlots } from "./plot.js";
+import { watchTables } from "./sort.js";
 
 for (const form of document.querySelectorAll("form[data-submit-on-change]")) {
   form.addEventListener("change", () => form.requestSubmit());
@@ -117,3 +118,4 @@ async function copied(source) {
 watchKeys();
 watchPanels();
 watchPlots();
+watchTables();
