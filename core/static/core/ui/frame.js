@@ -15,13 +15,18 @@ if (zones && own && ![...zones.options].some((option) => option.text === own)) {
   zones.append(new Option(own));
 }
 
-// Fields of a choice that is not taken are not shown.
+// Fields of a choice that is not taken are not shown. Somebody may have chosen before this script came.
+function disclose(field) {
+  const control = field.closest("form").elements[field.dataset.shownWhen];
+  const value = control.type === "checkbox" ? (control.checked ? "True" : "False") : control.value;
+  const values = field.dataset.values.split("|");
+  const isShown = values.includes(value) || (value && values.includes("*")) || field.querySelector(".errorlist");
+  field.toggleAttribute("data-off", !isShown);
+}
+
+for (const field of document.querySelectorAll("[data-shown-when]")) disclose(field);
 document.addEventListener("change", ({ target }) => {
-  const value = target.type === "checkbox" ? (target.checked ? "True" : "False") : target.value;
-  for (const field of target.form?.querySelectorAll(`[data-shown-when="${CSS.escape(target.name)}"]`) ?? []) {
-    const values = field.dataset.values.split("|");
-    field.toggleAttribute("data-off", !values.includes(value) && !(value && values.includes("*")));
-  }
+  target.form?.querySelectorAll(`[data-shown-when="${CSS.escape(target.name)}"]`).forEach(disclose);
 });
 
 // Empty fields of a filter would only make the address longer; chosen columns are one parameter.
