@@ -94,7 +94,7 @@ def make_frame(
         range_parameters=_range_parameters(request, project, has_own_address=not parent),
         search_address=address_if_there("search"),
         home_address=address_if_there("index", query=parameters),
-        scheme=request.COOKIES.get("scheme", "") if request.COOKIES.get("scheme") in _SCHEMES else "",
+        scheme=next((scheme for scheme in _SCHEMES if request.COOKIES.get("scheme") == scheme), ""),
         is_folded=request.COOKIES.get("side") == "rail",
     )
     setattr(request, _ATTRIBUTE, frame)

@@ -40,6 +40,15 @@ def test_range__unreadable__names_the_field(query: dict[str, str], field: str) -
         parse_period(query, NOW, BERLIN)
 
 
+def test_days__by_the_calendar_of_the_reader__against_the_same_part_of_the_one_before() -> None:
+    yesterday, today = (parse_period({"range": name}, NOW, BERLIN) for name in ("yesterday", "today"))
+
+    midnight = datetime(2026, 11, 22, 23, tzinfo=UTC)
+    assert (yesterday.start, yesterday.end, today.start) == (midnight - timedelta(days=1), midnight, midnight)
+    assert today.before().start == midnight - timedelta(days=1)
+    assert today.before().end == today.end - timedelta(days=1)
+
+
 def test_month__before__is_the_same_part_of_the_month_before() -> None:
     before = parse_period({"range": "month"}, NOW, BERLIN).before()
 
