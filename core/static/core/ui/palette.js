@@ -57,3 +57,6 @@ form.addEventListener("keydown", (event) => {
 });
 
 form.addEventListener("focusout", (event) => { if (!form.contains(event.relatedTarget)) close(); });
+
+// What was typed while this script came.
+if (document.activeElement === field && field.value !== field.defaultValue) ask();
