@@ -61,7 +61,7 @@ async def test_pages__in_a_window_of_900_px__one_scale_and_the_navigation_in_sig
         await operator.open_whole(path)
         sizes, weights = await page.evaluate(_TYPE)
         assert set(sizes) <= {"12px", "14px", "16px", "22px"} and set(weights) <= {"400", "560"}, path
-        entries = page.get_by_role("navigation", name="Pages").get_by_role("link")
+        entries = page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link")
         shown = [one for one in await entries.all() if await one.is_visible()]
         # The name of the product leads to Home, and on a page of a folded group the group is open.
         if "alerts" not in path:
@@ -137,7 +137,7 @@ async def test_frame__folded_and_dark__stays_so_on_the_next_page(operator: Opera
 
     await operator.open("/admin/errors/")
 
-    navigation = page.get_by_role("navigation", name="Pages")
+    navigation = page.get_by_role("navigation", name="Pages", exact=True)
     box = await navigation.bounding_box()
     assert box is not None and box["width"] < 60
     await expect(page.locator("html")).to_have_attribute("data-scheme", "dark")
