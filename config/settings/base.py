@@ -64,6 +64,7 @@ MIDDLEWARE = [
     "core.http.paths.EncodedSlashMiddleware",
     "core.http.bodies.BodyMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "core.http.middleware.CompressedStaticMiddleware",
     # WhiteNoise serves the admin's static files, so no web server is needed in front; gateway paths do not pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -33,6 +33,10 @@ class ChannelForm(ResourceForm):
     }
     field_order = ("name", "kind", "url", "emails")
     once = ("kind",)
+    shown_when = {
+        "url": ("kind", [value for value in AlertChannel.Kind.values if value != AlertChannel.Kind.EMAIL]),
+        "emails": ("kind", [AlertChannel.Kind.EMAIL.value]),
+    }
 
     kind = forms.ChoiceField(choices=AlertChannel.Kind.choices, label="Kind")
     url = forms.CharField(

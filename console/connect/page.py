@@ -29,6 +29,7 @@ class ConnectPage(Page):
     route = "connect/"
     name = "connect"
     title = "Connect an application"
+    has_range = False
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         return _shown(visit)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -40,6 +40,11 @@ class FiltersField(forms.CharField):
 
 
 class ChartForm(forms.Form):
+    shown_when: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {
+        "dashboard_name": ("dashboard", ("",)),
+        "tag": ("group_by", ("metadata",)),
+    }
+
     title = forms.CharField(max_length=CHART_TITLE_CHARACTERS, label="Title")
     dashboard = forms.ChoiceField(required=False, label="Dashboard")
     dashboard_name = forms.CharField(

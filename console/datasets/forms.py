@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
@@ -48,6 +48,8 @@ class DatasetForm(forms.Form):
 
 class TakeForm(forms.Form):
     """Takes requests into a set: those matching a filter, a single one, or those of a queue or an experiment."""
+
+    shown_when: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {"name": ("dataset", (NEW,))}
 
     dataset = forms.ChoiceField(label="Data set", required=False)
     name = forms.CharField(

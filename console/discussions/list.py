@@ -32,6 +32,7 @@ class AssignmentsPage(Page):
     route = "assignments/"
     name = LIST
     title = "Assignments"
+    has_range = False
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
         person, own = _person(visit), visit.person.get_username()

@@ -217,7 +217,7 @@ def _columns(visit: Visit) -> list[Column]:
         Column("last", "Last seen", lambda group: formats.moment(group["last_seen"])),
         Column("sample", "Latest request", sample, is_default=False),
         Column("type", "Type", lambda group: group["type"], is_default=False),
-        Column("dataset", "Data set", lambda group: _dataset(visit, group), gives_way=True),
+        Column("dataset", "Data set", lambda group: _dataset(visit, group), is_default=False),
     ]
 
 

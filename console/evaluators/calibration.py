@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,13 @@ from django.utils import timezone
 
 from analytics.agreement import Estimate
 from analytics.evaluators.calibration.calibrate import Calibration, calibrate
-from analytics.evaluators.calibration.states import MIN_LABELS, MIN_LABELS_OF_EACH, Missing, State
+from analytics.evaluators.calibration.states import (
+    MIN_KAPPA,
+    MIN_LABELS,
+    MIN_LABELS_OF_EACH,
+    Missing,
+    State,
+)
 from analytics.evaluators.selectors import KnownVersion
 from analytics.reviews.due_labels import count_free_labels
 from core.roles import Right
@@ -18,15 +25,29 @@ from core.ui.pages import Visit
 from core.ui.panels import Panel
 
 _MARKS = {State.CALIBRATED: "good", State.UNCALIBRATED: "neutral", State.STALE: "warn", State.DRIFTED: "bad"}
-_MISSING = {
-    Missing.LABELS: f"labels of at least {MIN_LABELS} answers that it scored",
-    Missing.GROUPS: f"{MIN_LABELS_OF_EACH} labels of each of two versions or arms",
-    Missing.KAPPA: "a kappa whose lower limit is 0.4",
-    Missing.DIFFERENTIAL_BIAS: "a bias that is alike in both versions or arms, within 10 points for certain",
-    Missing.RECENT_LABELS: "a label of the last 30 days",
-    Missing.JUDGE_MODEL: "labels of one model only: another model has answered as the judge",
-    Missing.STEADY_VERDICTS: "steady verdicts: judged again, answers got others",
+_VERDICTS = {
+    State.CALIBRATED: "Trusted: its scores may decide a rollout.",
+    State.UNCALIBRATED: "Trusted: not yet.",
+    State.STALE: "Trusted once: its labels are too old.",
+    State.DRIFTED: "No longer trusted: its verdicts changed.",
 }
+# What each requirement is called, and what it takes.
+_REQUIREMENTS = {
+    Missing.LABELS: ("Enough labels", f"At least {MIN_LABELS} answers that it scored are labelled by people."),
+    Missing.GROUPS: ("Both versions seen", f"Each of two versions or arms has {MIN_LABELS_OF_EACH} labels."),
+    Missing.KAPPA: ("Agrees with people", f"The lower limit of Cohen's kappa is at least {MIN_KAPPA}."),
+    Missing.DIFFERENTIAL_BIAS: ("Fair to both versions", "Its bias is alike in both, within 10 points for certain."),
+    Missing.RECENT_LABELS: ("Labels are recent", "The newest label is from the last 30 days."),
+    Missing.JUDGE_MODEL: ("One judge model", "The model that judges now is the one whose scores were labelled."),
+    Missing.STEADY_VERDICTS: ("Steady verdicts", "Answers that are judged again get the same verdicts."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    name: str
+    sentence: str
+    is_met: bool
 
 
 def calibration_panel(visit: Visit, version: KnownVersion) -> Panel:
@@ -42,8 +63,9 @@ def _shown(visit: Visit, version: KnownVersion) -> Mapping[str, Any]:
         "score_name": version.title,
         "compared": found.facts.confusion.answers,
         "mark": status(standing.state.value, _MARKS[standing.state]),
+        "verdict": _VERDICTS[standing.state],
+        "requirements": [Requirement(*words, one not in standing.missing) for one, words in _REQUIREMENTS.items()],
         "figures": list(_figures(found)),
-        "missing": [_MISSING[one] for one in standing.missing],
         "wanted": MIN_LABELS,
         "families": ", ".join(found.shared_families),
         "labels_address": _labels_address(visit, version),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -43,6 +43,11 @@ _OUTCOMES = [("", "any"), *((outcome.value, outcome.value) for outcome in Outcom
 
 
 class ExperimentForm(forms.Form):
+    shown_when: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {
+        "dataset_version": ("dataset", ("*",)),
+        "order": ("dataset", ("",)),
+    }
+
     dataset = forms.ChoiceField(required=False, label="Inputs")
     dataset_version = forms.IntegerField(
         required=False, min_value=1, label="Version of the data set", help_text="Empty: the latest."

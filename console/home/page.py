@@ -89,7 +89,7 @@ class HomePage(Page):
             of_log("codes", "Error codes", lambda: error_table(visit, chosen)),
             of_log("models", "Top models", lambda: model_table(visit, chosen)),
             of_log("users", "Top users", lambda: user_table(visit, chosen)),
-            refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit), is_wide=True),
+            refreshed_table("rollouts", "Running rollouts", lambda: rollout_table(visit)),
         ]
 
 

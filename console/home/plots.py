@@ -28,12 +28,14 @@ def home_plots(visit: Visit, time_range: TimeRange) -> Sequence[Plot]:
     def series(name: str, field: str) -> Series:
         return Series(name, [row[field] for row in rows])
 
+    answered = Series("answered", [row["request_count"] - row["error_count"] for row in rows], kind="neutral")
     errors = Series("errors", [row["error_count"] for row in rows], kind="bad")
     return [
         Plot(
             f"Requests and errors per {interval}",
             times,
-            [series("requests", "request_count"), errors],
+            [answered, errors],
+            kind="stacked",
             brush=brush,
             keep=keep("Requests and errors", ChartKind.LINE, "request_count", "error_count"),
         ),

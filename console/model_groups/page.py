@@ -62,6 +62,7 @@ class ModelGroupsPage(ResourcePage):
     route = "model-groups/"
     name = "model_groups"
     title = "Model groups"
+    has_range = False
     key = "group"
     resource = MODEL_GROUPS
     form_class = GroupForm

@@ -43,6 +43,7 @@ class ProviderKeysPage(Page):
     route = "keys/providers/"
     name = "provider_keys"
     title = "Provider keys"
+    has_range = False
     template = "provider_keys/list.html"
 
     def context(self, visit: Visit, **route: Any) -> Mapping[str, Any]:
@@ -55,6 +56,7 @@ class ProviderKeyPage(EditPage[_Chosen, ProviderKeyForm]):
     route = "keys/provider/"
     name = "provider_key"
     title = "Provider key"
+    has_range = False
     template = "provider_keys/key.html"
     parent = "provider_keys"
 

@@ -34,9 +34,9 @@ def _one_line(visit: Visit) -> Sequence[Column]:
     return [
         Column("time", "Time", lambda row: moment(row["created_at"]), sort="created_at"),
         Column("outcome", "Outcome", lambda row: mark(row["outcome"])),
+        Column("prompt_preview", "Input" if visit.sees_content else "Reason", text_cell),
         Column("model", "Model", lambda row: row["model"] or row["requested_model"] or NONE),
         Column("user", "User", lambda row: _filtered(visit, "user_id", row["user_id"])),
-        Column("prompt_preview", "Input" if visit.sees_content else "Reason", text_cell),
         Column("tokens", "Tokens", lambda row: number(row["total_tokens"]), is_numeric=True),
         Column("cost", "Cost", cost_cell, sort="cost_usd", is_numeric=True),
         Column("latency", "Took", lambda row: duration(row["latency_ms"]), sort="latency_ms", is_numeric=True),

@@ -45,6 +45,11 @@ class QueueForm(SerializerForm[NewReviewQueueSerializer]):
     """`filter` is written as in the address of the request log."""
 
     serializer = NewReviewQueueSerializer
+    shown_when = {
+        "labels": ("kind", (RubricKind.CATEGORY.value,)),
+        "minimum": ("kind", (RubricKind.NUMBER.value,)),
+        "maximum": ("kind", (RubricKind.NUMBER.value,)),
+    }
 
     name = forms.CharField(max_length=QUEUE_NAME_CHARACTERS)
     score_name = forms.CharField(

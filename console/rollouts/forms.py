@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from uuid import UUID
 
 from django import forms
@@ -22,7 +22,15 @@ from rollouts.models import NAME_CHARACTERS, Gate, Mode
 from rollouts.quality.entries import QualityEntry
 from rollouts.serializers import MAX_SHADOW_USD, PolicySerializer
 from rollouts.services import NewRollout
-from rollouts.states import DEFAULT_STAGES, MAX_STAGES, TEST_STAGES, Stage, StageError, stages_from
+from rollouts.states import (
+    DEFAULT_STAGES,
+    MAX_STAGES,
+    SETTLE_MINUTES,
+    TEST_STAGES,
+    Stage,
+    StageError,
+    stages_from,
+)
 from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE
 
 if TYPE_CHECKING:
@@ -81,6 +89,26 @@ _EVALUATORS = {
 _PERCENT = 100
 
 
+# Ways through the stages for those who do not want to write their own, with what each is good for.
+WAYS: Sequence[tuple[str, str, tuple[Stage, ...]]] = (
+    (
+        "Careful",
+        "For prompts that many users see, or whose mistakes cost.",
+        (
+            *(Stage(weight, 120, minimum, SETTLE_MINUTES) for weight, minimum in ((1, 100), (5, 200), (10, 400))),
+            *(Stage(weight, 240, 800, SETTLE_MINUTES) for weight in (25, 50, 75)),
+            Stage(100, 120, 0, 0),
+        ),
+    ),
+    ("Standard", "Finds all but small losses, at each share of the traffic.", DEFAULT_STAGES),
+    (
+        "Fast",
+        "For small changes; a loss is found later, at more users.",
+        (Stage(10, 30, 50, SETTLE_MINUTES), Stage(50, 60, 200, SETTLE_MINUTES), Stage(100, 30, 0, 0)),
+    ),
+)
+
+
 def _threshold_field(metric: Metric, label: str, usual: float) -> forms.FloatField:
     is_rate = metric in RATES
     shown = f"{usual * _PERCENT:g} points" if is_rate else f"{usual:g} times"
@@ -99,6 +127,11 @@ def possible_targets(config: PromptConfig) -> QuerySet[PromptVersion]:
 
 
 class RolloutForm(forms.Form):
+    shown_when: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {
+        "gate_dataset": ("gate", (Gate.EXPERIMENT.value,)),
+        **dict.fromkeys(_SHADOW, ("gate", (Gate.SHADOW.value,))),
+    }
+
     name = forms.CharField(
         required=False, max_length=NAME_CHARACTERS, help_text="Without one it is named after the target."
     )
@@ -324,6 +357,11 @@ def stage_rows(stages: Sequence[Stage] = DEFAULT_STAGES, data: Any = None) -> Ba
         return _Stages(data, prefix="stages")
     initial: list[dict[str, int]] = [stage._asdict() for stage in stages]
     return _Stages(initial=initial + [{}] * max(0, ROWS - len(initial)), prefix="stages")
+
+
+def address_of_stages(stages: Sequence[Stage]) -> str:
+    """The reverse of `stages_of_address`."""
+    return ",".join(":".join(map(str, stage)) for stage in stages)
 
 
 def stages_of_address(text: str) -> tuple[Stage, ...]:

@@ -8,10 +8,19 @@ from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, QueryDict
 from django.http.response import HttpResponseBase
+from django.utils.safestring import SafeString
 
 from analytics.models import Dataset
 from analytics.online_evaluations.matched import matched_evaluators
-from console.rollouts.forms import BaseStages, RolloutForm, possible_targets, stage_rows, stages_of_address
+from console.rollouts.forms import (
+    WAYS,
+    BaseStages,
+    RolloutForm,
+    address_of_stages,
+    possible_targets,
+    stage_rows,
+    stages_of_address,
+)
 from console.rollouts.scores import trust
 from core.errors import ApplicationError
 from core.lookup.registry import as_uuid
@@ -19,6 +28,7 @@ from core.ui import formats
 from core.ui.formats import UNKNOWN
 from core.ui.pages import Page, Visit
 from core.ui.panels import Panel
+from core.ui.plots.markup import element
 from prompts.diff.contents import diff_contents
 from prompts.models import PromptConfig, PromptVersion
 from prompts.selectors import version_content
@@ -114,6 +124,9 @@ def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, An
         "config": config,
         "form": form,
         "rows": rows,
+        "ways": _ways(visit, form, rows),
+        "rows_about": _about([Stage(**one) for one in rows.initial or () if one]) if not rows.is_bound else "",
+        "rules_are_open": any(field.errors for field in [*form.metric_fields, form["cost_allowance"]]),
         "baseline": config.active_version,
         "can_begin": _can_begin(config),
         "active": _active(visit, config),
@@ -122,6 +135,44 @@ def _shown(visit: Visit, form: RolloutForm, rows: BaseStages) -> Mapping[str, An
         "online_evaluations_address": visit.link_if_there("online_evaluations"),
         "form_address": visit.link("rollout_form", config=config.pk),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    name: str
+    sentence: str
+    about: str
+    stages: str
+    href: str
+    is_current: bool
+    drawing: SafeString
+
+
+def _ways(visit: Visit, form: RolloutForm, rows: BaseStages) -> list[Way]:
+    chosen = rows.stages or tuple(Stage(**one) for one in rows.initial or () if one)
+    target = form["target"].value()
+    kept = {"config": form.config.pk, "target": getattr(target, "pk", target)}
+    ways = []
+    for name, sentence, stages in WAYS:
+        written = address_of_stages(stages)
+        href = visit.link("rollout_form", **kept, stages=written)
+        ways.append(Way(name, sentence, _about(stages), written, href, stages == chosen, _staircase(stages)))
+    return ways
+
+
+def _about(stages: Sequence[Stage]) -> str:
+    minutes = sum(stage.min_duration_minutes for stage in stages)
+    return f"{len(stages)} stages, {stages[0].weight} % first, at least {in_words(minutes)}" if stages else ""
+
+
+def _staircase(stages: Sequence[Stage]) -> SafeString:
+    step = 100 / len(stages)
+    points = [f"H{step * place:g} V{40 - 0.38 * stage.weight:g}" for place, stage in enumerate(stages)]
+    path = f"M0 40 {' '.join(points)} H100"
+    drawn = element("path", d=path)
+    return element(
+        "svg", drawn, class_="staircase", viewBox="0 0 100 42", preserveAspectRatio="none", aria_hidden="true"
+    )
 
 
 def _panels(visit: Visit, draft: Draft) -> list[Panel]:

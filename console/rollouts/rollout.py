@@ -38,7 +38,7 @@ _ALLOCATIONS = {
     "user_sticky": "each user stays with one version",
     "session_sticky": "each session stays with one version",
 }
-_DANGEROUS = frozenset({Transition.ROLL_BACK, Transition.PAUSE})
+_DANGEROUS = frozenset({Transition.ROLL_BACK})
 
 
 _SERVICES: Mapping[Transition, Callable[..., Rollout]] = MappingProxyType(

@@ -16,6 +16,7 @@ from analytics.parameters.requests import MAXIMUM_QUERY, SearchBody
 from analytics.presenters.requests import lookup, search_texts
 from analytics.queries import visible
 from analytics.wire.search import LookupMatch, SearchResult
+from console.search.palette import palette
 from core.errors import ApplicationError
 from core.lookup.registry import Kind
 from core.rights.asking import rights_in
@@ -26,6 +27,7 @@ from core.ui.panels import Panel
 from core.ui.tables import page_link
 
 _LIMIT = 20
+_PALETTE = "palette"
 _FIELDS = (FilterField("user_id", "User"), FilterField("session_id", "Session"), FilterField("model", "Model"))
 
 
@@ -116,6 +118,9 @@ class SearchPage(Page):
 
     def panels(self, visit: Visit, **route: Any) -> Sequence[Panel]:
         text = _text(visit)
+        if panels.panel_name(visit.request) == _PALETTE:
+            records = partial(Matches(visit, text).all, panels.FIRST_BYTE_SECONDS)
+            return [Panel(_PALETTE, "Found", "search/palette.html", partial(palette, visit, text, records))]
         return _panels(visit, Matches(visit, text)) if text else ()
 
 

@@ -22,6 +22,7 @@ class SettingsPage(SettingsFormPage):
     route = "settings/"
     name = "settings"
     title = "Settings"
+    has_range = False
     sections = SECTIONS
 
     def shown(self, visit: Visit, form: SectionForm | None, row: GatewaySettings) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -15,6 +15,7 @@ from django.core.validators import URLValidator, validate_email
 from core.caller_limits import MAX_BUDGET_USD, MONEY_COLUMN_DIGITS, MONEY_COLUMN_PLACES
 from core.ui.formats import money, number
 from gateway.project_settings.declaration import Kind, Section, Setting, parts
+from gateway.project_settings.guardrails import TrustMode
 from gateway.project_settings.settings import ProjectSettings
 from gateway.project_settings.values import by_part, stored
 from gateway.services import unknown_provider
@@ -60,6 +61,13 @@ class LinesField(forms.CharField):
 class SectionForm(forms.Form):
     """The settings of the given sections; all others keep their values."""
 
+    _SHOWN_WHEN: ClassVar[Mapping[str, tuple[str, Sequence[str]]]] = {
+        "fallback_order": ("fallback_enabled", ("True",)),
+        "retry_max_attempts": ("retry_enabled", ("True",)),
+        "rate_limit_rpm": ("rate_limit_enabled", ("True",)),
+        "rate_limit_tpm": ("rate_limit_enabled", ("True",)),
+    }
+
     def __init__(
         self,
         sections: Sequence[Section],
@@ -73,6 +81,10 @@ class SectionForm(forms.Form):
         initial = {field_name(path): value for path, value in by_part(values).items()}
         super().__init__(data, initial=initial)
         self._settings = [one for _, found in self.sections for one in found]
+        of_guardrails = [one.path for one in self._settings if one.path.startswith("guardrails.")]
+        looks = ("guardrails_trust_mode", (TrustMode.MONITOR.value, TrustMode.ENFORCE.value))
+        self.shown_when = {**self._SHOWN_WHEN, **{field_name(path): looks for path in of_guardrails}}
+        self.shown_when.pop("guardrails_trust_mode", None)
         self.fields = {field_name(one.path): form_field(one) for one in self._settings}
 
     @property

@@ -33,6 +33,7 @@ class TeamsPage(EditPage[Team | None, TeamForm]):
     route = "teams/"
     name = "teams"
     title = "Teams"
+    has_range = False
     right = Right.ADMINISTER
     key = "team"
     form_class = TeamForm

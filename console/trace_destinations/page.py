@@ -67,6 +67,7 @@ class TraceDestinationsPage(ResourcePage):
     route = "trace-export/"
     name = "trace_destinations"
     title = "Trace export"
+    has_range = False
     template = "trace_destinations/page.html"
     key = "destination"
     resource = DESTINATIONS

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from core.errors import ServiceUnavailableError
@@ -21,6 +23,14 @@ class RequestIdMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers[REQUEST_ID_HEADER] = getattr(request, "request_id", "")
         return response
+
+
+class CompressedStaticMiddleware(GZipMiddleware):
+    """Compresses style sheets, scripts and icons. Pages are not: they stream, and hold secrets beside given text."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_text = request.path.startswith(settings.STATIC_URL) and request.path.endswith((".css", ".js", ".svg"))
+        return super().process_response(request, response) if is_text else response
 
 
 class DatabaseAwayMiddleware(MiddlewareMixin):

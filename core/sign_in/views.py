@@ -39,8 +39,15 @@ _SESSION_KEY = "sign_in_provider"
 _NEXT_KEY = "sign_in_next"
 
 
+class LocalLoginForm(AdminAuthenticationForm):
+    error_messages = {
+        **AdminAuthenticationForm.error_messages,
+        "invalid_login": "Username or password is wrong. Both distinguish capital and small letters.",
+    }
+
+
 class LocalLoginView(LoginView):
-    authentication_form = AdminAuthenticationForm
+    authentication_form = LocalLoginForm
     template_name = "admin/login.html"
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

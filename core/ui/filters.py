@@ -46,6 +46,8 @@ class Facet:
 @dataclass(frozen=True, slots=True)
 class Chip:
     label: str
+    # How the value is meant; empty where the label says it.
+    operator: str
     value: str
     # The address without this filter.
     remove: str
@@ -70,6 +72,10 @@ class FacetGroup:
     shown: Sequence[FacetLink]
     folded: Sequence[FacetLink]
 
+    @property
+    def chosen(self) -> int:
+        return sum(link.is_chosen or link.is_excluded for link in self.shown)
+
 
 @dataclass(frozen=True, slots=True)
 class ShownField:
@@ -89,10 +95,10 @@ class Filters:
     @property
     def chips(self) -> Iterator[Chip]:
         for item in self.fields:
-            for name, label in ((item.name, item.label), (f"{NOT}{item.name}", f"{item.label} not")):
+            for name, operator in ((item.name, "is"), (f"{NOT}{item.name}", "is not")):
                 for value in filter(None, dict.fromkeys(self.query.getlist(name))):
                     shown = dict(item.choices).get(value, value)
-                    yield Chip(label, shown, self._toggled(name, value))
+                    yield Chip(item.label, "" if item.kind == "number" else operator, shown, self._toggled(name, value))
 
     @property
     def shown_fields(self) -> Iterator[ShownField]:

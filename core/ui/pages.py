@@ -149,6 +149,8 @@ class Page:
     title: ClassVar[str]
     # The template of a page whose module has none of its name: that of `console.alerts.list` is `alerts/list.html`.
     template: ClassVar[str] = "ui/page.html"
+    # The header offers the range, of which the page shows figures.
+    has_range: ClassVar[bool] = True
     # The URL name of the page above a page of one record.
     parent: ClassVar[str] = ""
     methods: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
@@ -217,7 +219,7 @@ class Page:
             return self.post(visit, **route)
         if ZONE in request.GET or (named is None and "project" not in request.GET):
             return HttpResponseRedirect(f"{request.path}?{self._address_query(visit, named is None)}")
-        make_frame(request, project, period, problem, parent=self.parent)
+        make_frame(request, project, period, problem, parent=self.parent, has_range=self.has_range)
         return self._page(visit, route)
 
     def render(self, visit: Visit, panels: Sequence[Panel] = (), **context: Any) -> HttpResponseBase:

@@ -15,9 +15,15 @@ LABELS: Mapping[str, str] = {
     "24h": "Last 24 hours",
     "7d": "Last 7 days",
     "30d": "Last 30 days",
+    "today": "Today",
+    "yesterday": "Yesterday",
+    "week": "This week",
     "month": "This month",
+    "last_month": "Month before",
 }
 _LENGTHS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+_STEPS = {"today": timedelta(days=1), "week": timedelta(days=7)}
+_MONTHS = ("month", "last_month")
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -48,9 +54,10 @@ class Period:
         return {"range": CUSTOM, "start": _written(self.start), "end": _written(self.end)}
 
     def before(self) -> Period:
-        """Returns the preceding range of the same length; for a month, the same part of the month before."""
-        if self.name != "month":
-            return Period(CUSTOM, self.start - self.length, self.start)
+        """Returns the preceding range of the same length; for a day, week or month, the same part of the one before."""
+        if self.name not in _MONTHS:
+            step = _STEPS.get(self.name, self.length)
+            return Period(CUSTOM, self.start - step, self.end - step)
         start = (self.start - timedelta(days=1)).replace(day=1)
         return Period(CUSTOM, start, min(start + self.length, self.start))
 
@@ -61,11 +68,24 @@ def parse_period(given: Mapping[str, str], now: datetime, zone: tzinfo) -> Perio
     now = now.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     if name == CUSTOM:
         return _custom(given, now, zone)
-    if name == "month":
-        return Period(name, now.replace(day=1, hour=0, minute=0, second=0), now)
+    if name in LABELS and name not in _LENGTHS:
+        return Period(name, *_by_the_calendar(name, now, zone))
     if name not in _LENGTHS:
         raise PeriodError(f"range: must be one of {', '.join(LABELS)} or {CUSTOM}.")
     return Period(name, now - _LENGTHS[name], now)
+
+
+def _by_the_calendar(name: str, now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+    """Months are those of budgets, in UTC; days are the reader's."""
+    month = now.replace(day=1, hour=0, minute=0, second=0)
+    if name == "month":
+        return month, now
+    if name == "last_month":
+        return (month - timedelta(days=1)).replace(day=1), month
+    today = now.astimezone(zone).date()
+    first = {"yesterday": today - timedelta(days=1), "week": today - timedelta(days=today.weekday())}.get(name, today)
+    start = _moment(first, zone, is_end=False).astimezone(UTC)
+    return start, _moment(today, zone, is_end=False).astimezone(UTC) if name == "yesterday" else now
 
 
 def _custom(given: Mapping[str, str], now: datetime, zone: tzinfo) -> Period:

@@ -46,6 +46,21 @@ add.addEventListener("click", () => {
   fields(row)[0].focus();
 });
 
+// A way fills the rows in.
+for (const way of document.querySelectorAll("[data-stages]")) {
+  way.addEventListener("click", (event) => {
+    event.preventDefault();
+    const stages = way.dataset.stages.split(",").map((text) => text.split(":"));
+    rows.forEach((row, place) => {
+      row.hidden = !stages[place];
+      fields(row).forEach((field, index) => { field.value = stages[place]?.[index] ?? ""; });
+    });
+    for (const other of document.querySelectorAll("[data-stages]")) other.toggleAttribute("aria-current", other === way);
+    arrange();
+    update();
+  });
+}
+
 function update() {
   const address = new URL(location.href);
   const stages = rows

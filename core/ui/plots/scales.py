@@ -14,7 +14,7 @@ from core.ui.plots.shapes import Unit
 from core.ui.plots.ticks import value_ticks
 
 TOP, AREA, BOTTOM = 12, 164, 24
-SLIM_AREA = 54
+SLIM_AREA = 48
 LINES_WIDTH = 1000
 """The units of width of the lines' own coordinates, which are stretched over the whole plot."""
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from zlib import crc32
 
-from django.utils.safestring import SafeString
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 
 from core.ui.plots.areas import bars, hatches, lines, stacked_totals
 from core.ui.plots.axes import marks, thresholds, time_axis, value_axis
@@ -89,7 +90,7 @@ def _caption(plot: Plot) -> SafeString:
 def _keep(plot: Plot) -> SafeString:
     if not plot.keep:
         return joined([])
-    return element("a", "Keep as chart", hidden(f": {plot.title}"), href=plot.keep, class_="keep")
+    return mark_safe(render_to_string("ui/more.html", {"label": plot.title, "keep": plot.keep}))  # noqa: S308 - a template
 
 
 def _drawing(plot: Plot, times: TimeScale, zone: tzinfo) -> SafeString:

@@ -133,10 +133,15 @@ def test_log__prompts_and_rollouts__by_their_names(reader: Client, project: Proj
     gone = uuid4()
 
     text = shown(reader, project, prompt_config_id=str(configs[0].pk))
-    assert "Prompt: welcome &lt;mail&gt; " in text
+    assert _chips(text) == ["Prompt is welcome &lt;mail&gt;, remove"]
     facets = shown(reader, project)
     assert ">welcome &lt;mail&gt;</a>" in facets and ">refunds</a>" in facets
-    assert f"Prompt: {gone} " in shown(reader, project, prompt_config_id=str(gone))
+    assert _chips(shown(reader, project, prompt_config_id=str(gone))) == [f"Prompt is {gone}, remove"]
+
+
+def _chips(text: str) -> list[str]:
+    found = re.findall(r'<a class="chip" [^>]*>(.*?)</a>', text)
+    return [" ".join(re.sub(r"<[^>]+>", "", chip).split()) for chip in found]
 
 
 _BAD = [
@@ -272,9 +277,8 @@ def test_log__view_saved_and_deleted__offered_to_its_owner(reader: Client, proje
 def test_log__several_values_and_not__each_a_chip_that_takes_itself_away(reader: Client, project: Project) -> None:
     text = shown(reader, project, user_id=["ann", "bob"], not_model="small", columns="time,model")
 
-    chips = re.findall(r'<a href="(\?[^"]+)" title="Remove this filter">([^<]+?) <span', text)
-    assert [label for _, label in chips] == ["Model not: small", "User: ann", "User: bob"]
-    without_ann = chips[1][0].replace("&amp;", "&")
+    assert _chips(text) == ["Model is not small, remove", "User is ann, remove", "User is bob, remove"]
+    without_ann = re.findall(r'<a class="chip" href="([^"]+)"', text)[1].replace("&amp;", "&")
     assert "user_id=bob" in without_ann and "ann" not in without_ann and "not_model=small" in without_ann
     # The form of the further filters and that of the columns keep all of them.
     assert text.count('name="user_id" value="ann"') == text.count('name="user_id" value="bob"') == 2
@@ -292,11 +296,11 @@ def test_log__keys_and_metadata__by_their_names_with_counts(reader: Client, proj
     text = shown(reader, project)
 
     assert ">shop &lt;1&gt;</a>" in text
-    assert "<h2>Metadata: team</h2>" in text and "<h2>Metadata: stage</h2>" in text
+    assert ">Metadata: team<" in text and ">Metadata: stage<" in text
     assert ">search &lt;b&gt;</a>" in text
     assert models(shown(reader, project, metadata="team:search <b>")) == ["m1"]
     assert models(shown(reader, project, not_metadata="team:search <b>")) == ["m2"]
-    assert "API key: shop &lt;1&gt; " in shown(reader, project, api_key_id=str(key.pk))
+    assert _chips(shown(reader, project, api_key_id=str(key.pk))) == ["API key is shop &lt;1&gt;, remove"]
 
 
 def test_log__answers_with_faults__found_by_signal(reader: Client, project: Project, spool: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -59,6 +60,21 @@ def shown(client: Client, project: Project, text: str, **query: Any) -> str:
     answer = search(client, project, text, **query)
     assert answer.status_code == 200
     return b"".join(answer.streaming_content).decode()
+
+
+@pytest.mark.usefixtures("log")
+def test_palette__name_id_and_word__what_the_person_may_open_in_the_project(
+    client: Client, reader: Client, project: Project
+) -> None:
+    make_config(project, "returns")
+    make_config(make_project(), "returned elsewhere")
+    found = re.findall(r"<span>([^<]+)</span>", shown(reader, project, "ret", panel="palette"))
+    assert found == ["Search texts for “ret”", "returns"]
+    assert REQUEST in shown(reader, project, REQUEST, panel="palette")
+    assert "Prompts</span>" in (of_reader := shown(reader, project, "prompt", panel="palette"))
+
+    client.force_login(make_staff(Role.EDITOR, project))
+    assert "New prompt" in shown(client, project, "prompt", panel="palette") and "New prompt" not in of_reader
 
 
 @pytest.mark.usefixtures("log")

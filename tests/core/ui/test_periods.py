@@ -40,6 +40,15 @@ def test_range__unreadable__names_the_field(query: dict[str, str], field: str) -
         parse_period(query, NOW, BERLIN)
 
 
+def test_days__by_the_calendar_of_the_reader__against_the_same_part_of_the_one_before() -> None:
+    yesterday, today = (parse_period({"range": name}, NOW, BERLIN) for name in ("yesterday", "today"))
+
+    midnight = datetime(2026, 11, 22, 23, tzinfo=UTC)
+    assert (yesterday.start, yesterday.end, today.start) == (midnight - timedelta(days=1), midnight, midnight)
+    assert today.before().start == midnight - timedelta(days=1)
+    assert today.before().end == today.end - timedelta(days=1)
+
+
 def test_month__before__is_the_same_part_of_the_month_before() -> None:
     before = parse_period({"range": "month"}, NOW, BERLIN).before()
 
@@ -52,7 +61,8 @@ def test_range__any__is_the_same_from_its_parameters_and_follows_the_one_before(
     now = datetime.fromtimestamp(seconds, UTC)
     period = parse_period({"range": name}, now, UTC)
 
-    assert parse_period(period.parameters, now, BERLIN) == period
+    # Days and weeks are those of the reader's zone.
+    assert parse_period(period.parameters, now, UTC) == period
     assert period.before().end <= period.start
     own = parse_period({"start": period.before().start.isoformat(), "end": now.isoformat()}, now, UTC)
     assert parse_period(own.parameters, now, BERLIN) == own

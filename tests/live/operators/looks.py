@@ -37,8 +37,8 @@ _FORBIDDEN = re.compile(
     rf"\b(?:{_SETTINGS})\b|\b(?:key:\d+|user:\w+|sync:\d+|catalog_[ab]|reader_without_content|[Ee]vidence)\b"
 )
 _MIN_CHARACTERS = 40
-# Two rows of the header in a narrow window.
-_HEADER_PX = 104
+# One row of the header at every width.
+_HEADER_PX = 48
 # What reaches below the agent's panel and cannot be scrolled into sight, and tables that lose a column there. Tables
 # whose columns the reader chooses, as of the request log, and Django's own lists scroll in their cards.
 _BELOW_THE_AGENT = """
@@ -49,7 +49,7 @@ _BELOW_THE_AGENT = """
   const below = [...document.querySelectorAll("main *")]
     .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > edge)
     .filter((element) => !scrolls(element.parentElement));
-  const cut = [...document.querySelectorAll(":not(.log) > .scroll:not(.chooser + .scroll, :has(#result_list))")]
+  const cut = [...document.querySelectorAll(":not(.log) > .scroll:not(.table-menu + .scroll, :has(#result_list))")]
     .filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth + 1);
   return [...below, ...cut].map((element) => element.outerHTML.slice(0, 200));
 }

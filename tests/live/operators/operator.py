@@ -58,7 +58,15 @@ class Operator:
         await field.press("Enter")
 
     async def navigate(self, label: str) -> None:
-        await self.click(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label, exact=True))
+        """Takes the palette to what is folded."""
+        link = self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=label, exact=True)
+        if not await link.is_visible():
+            # The scripts run when all panels have come.
+            await self.page.wait_for_load_state()
+            await self.page.keyboard.press("Control+k")
+            await self.page.keyboard.type(label)
+            link = self.page.get_by_role("group", name="Found").get_by_role("link", name=label, exact=True)
+        await self.click(link)
 
     def api(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}

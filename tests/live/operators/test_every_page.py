@@ -187,7 +187,7 @@ async def test_pages_of_failures_and_login__looked_at__accessible_and_inside_the
     await visitor.get_by_label("Username:").fill("nobody")
     await visitor.get_by_label("Password:").fill("wrong")
     await visitor.get_by_role("button", name="Log in").click()
-    await expect(visitor.get_by_text("Please enter the correct username")).to_be_visible()
+    await expect(visitor.get_by_text("Username or password is wrong.")).to_be_visible()
     wrong["login refused"] = await faults_of(visitor)
     reader = make_account(everything, "reader")
     await sign_in(visitor, base, reader.name, reader.password)

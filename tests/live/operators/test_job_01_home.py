@@ -57,8 +57,8 @@ async def test_plot_of_home__keys_and_brush__values_and_the_requests_of_that_tim
     first = await slider.get_attribute("aria-valuetext")
     await slider.press("ArrowRight")
     assert await slider.get_attribute("aria-valuetext") != first
-    assert first is not None and "requests" in first and "errors" in first
-    await expect(figure.get_by_role("status")).to_contain_text("requests")
+    assert first is not None and "answered" in first and "errors" in first
+    await expect(figure.get_by_role("status")).to_contain_text("answered")
 
     box = await slider.bounding_box()
     assert box is not None

@@ -20,13 +20,17 @@ async def test_job_2__failed_request_of_a_user__reason_in_its_row_and_on_its_pag
     box = operator.page.get_by_role("search").get_by_role("searchbox")
     await box.fill(failed["user_id"])
     await operator.enter(box)
-    facets = operator.page.get_by_role("complementary", name="Filters")
+    facets = operator.page.get_by_role("group", name="Filters")
     error = facets.get_by_role("link", name="error", exact=True)
     listed = operator.page.get_by_role("region", name="The requests").get_by_role("table")
     await expect(listed).to_be_visible()
+    await operator.click(operator.main.get_by_text("Filter", exact=True))
     if await error.count():
         await operator.click(error)
-        await expect(operator.page.get_by_role("link", name="Outcome: error")).to_be_visible()
+        await expect(operator.page.get_by_role("link", name="Outcome is error")).to_be_visible()
+        # The filters stay open for the next one.
+        await operator.page.wait_for_load_state()
+        await operator.page.keyboard.press("Escape")
     row = listed.get_by_role("row").filter(has_text=failed["error"]["code"]).first
     await expect(row).to_contain_text("error")
     await operator.click(row.get_by_role("link").first)
@@ -43,12 +47,13 @@ async def test_job_2__by_the_filters_of_the_list__finds_the_same(operator: Opera
     failed = next(item for item in operator.api("requests", recent)["results"] if item["user_id"])
 
     await operator.navigate("Requests")
+    await operator.click(operator.main.get_by_text("Filter", exact=True))
     await operator.click(operator.main.get_by_text("More filters", exact=True))
     user = operator.main.get_by_role("textbox", name="User", exact=True)
     await user.fill(failed["user_id"])
     await operator.enter(user)
 
-    await expect(operator.page.get_by_role("link", name=f"User: {failed['user_id']}")).to_be_visible()
+    await expect(operator.page.get_by_role("link", name=f"User is {failed['user_id']}")).to_be_visible()
     listed = operator.page.get_by_role("region", name="The requests").get_by_role("table")
     assert operator.clicks <= _MAX_CLICKS
     await expect(listed).to_contain_text(failed["user_id"])

@@ -82,6 +82,11 @@ async def test_form__stages_changed__rows_move_up_and_the_forecast_follows(opera
     assert not [*await violations(operator.page), *await unlabelled(operator.page)]
     assert not await overflows(operator.page)
 
+    # A way fills the stages in, and one's own may follow.
+    await operator.main.locator("#stages > summary").click()
+    for way, first in (("Fast", "10"), ("Standard", "1")):
+        await operator.main.get_by_role("link", name=way).click()
+        await expect(field(operator, "Share of the target (%)", 1)).to_have_value(first)
     for _ in range(5):
         await operator.main.get_by_role("button", name="Remove stage 1", exact=True).click()
     await expect(field(operator, "Share of the target (%)", 1)).to_have_value("75")

@@ -13,7 +13,7 @@ from tests.live.operators.operator import Operator
 from tests.live.prompts import Project
 from tests.waiting import wait_until
 
-_MAX_CLICKS = 4
+_MAX_CLICKS = 5
 _TEAM = "orchard"
 _SENT = {"tryout": "Where is order 4711?", "canary": "Where is order 4712?"}
 
@@ -41,14 +41,20 @@ def asked(operator: Operator) -> None:
 async def test_job_14__metadata__found_by_value_and_not_and_read_beside_the_list(operator: Operator) -> None:
     page = operator.page
     await operator.navigate("Requests")
-    filters = page.get_by_role("complementary", name="Filters")
+    filters = page.get_by_role("group", name="Filters")
+    await operator.click(operator.main.get_by_text("Filter", exact=True))
+    await filters.get_by_text("Metadata: team", exact=True).hover()
     await operator.click(filters.get_by_role("link", name=_TEAM, exact=True))
-    await expect(page.get_by_role("link", name=f"Metadata: team:{_TEAM}")).to_be_visible()
+    await expect(page.get_by_role("link", name=f"Metadata is team:{_TEAM}")).to_be_visible()
+    # The filters stay open.
+    await filters.get_by_text("Metadata: environment", exact=True).hover()
     # "not" comes with the pointer.
     await filters.get_by_role("link", name="canary", exact=True).hover()
     await operator.click(filters.get_by_role("link", name="not canary", exact=True))
-    await expect(page.get_by_role("link", name="Metadata not: environment:canary")).to_be_visible()
+    await expect(page.get_by_role("link", name="Metadata is not environment:canary")).to_be_visible()
 
+    await page.wait_for_load_state()
+    await page.keyboard.press("Escape")
     rows = page.get_by_role("region", name="The requests").get_by_role("row")
     await expect(rows.filter(has_text="Turn 0")).not_to_have_count(0)
     await operator.click(rows.nth(1).get_by_role("link").first)
@@ -62,6 +68,7 @@ async def test_job_14__metadata__found_by_value_and_not_and_read_beside_the_list
 
     # The address has what is shown, and Escape closes it.
     shown = page.url
+    await page.wait_for_load_state()
     await page.keyboard.press("Escape")
     await expect(beside).to_be_hidden()
     await page.goto(shown)

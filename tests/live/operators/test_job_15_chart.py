@@ -17,6 +17,7 @@ async def test_job__keep_a_chart__stands_on_a_dashboard_with_its_values(operator
     page, main = operator.page, operator.main
     await operator.open_whole("/admin/usage/", range="7d", group_by="provider")
 
+    await operator.click(main.get_by_label(re.compile("More for Cost by .* and provider")))
     await operator.click(main.get_by_role("link", name=re.compile("Keep as chart ?: Cost by .* and provider")))
     title = f"Cost by provider {uuid4().hex[:6]}"
     await main.get_by_label("Title").fill(title)

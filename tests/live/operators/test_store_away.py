@@ -124,7 +124,7 @@ async def test_pages__store_hangs__frame_and_message(page: Page, service: LiveSe
                 wrong[address] = text
         requests = next(address for address in pages if "/analytics/requests/" in address)
         await page.goto(requests)
-        await expect(page.get_by_text(_WAITING).first).to_be_visible()
+        await expect(page.get_by_text(_WAITING).filter(visible=True).first).to_be_visible()
     # The store is asked for signs of life now and then; its panels come by themselves when it is back.
     await expect(page.get_by_text(_WAITING)).to_have_count(0, timeout=_BACK_MS)
     assert await page.get_by_text("No requests in this range.").count()

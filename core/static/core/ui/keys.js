@@ -1,11 +1,17 @@
-// Keys of every page: "/" searches, "?" lists the keys, "g" and a letter opens a page, "j" and "k" walk through rows.
+// Keys of every page: Ctrl or ⌘ and K open the palette, "/" searches, "?" lists the keys, "g" and a letter opens a page,
+// "j" and "k" walk through rows.
 const FIELDS = "input, select, textarea, [contenteditable]";
 
 export function watchKeys() {
+  document.querySelector("#search")?.addEventListener("focus", () => import("./palette.js"), { once: true });
   let waitsForPage = false;
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && ACTIONS["/"]()) {
+      event.preventDefault();
+      import("./palette.js").then(({ ask }) => ask());
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(FIELDS)) return;
-    const link = waitsForPage && document.querySelector(`#navigation [data-key="${CSS.escape(event.key)}"]`);
+    const link = waitsForPage && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     waitsForPage = event.key === "g" && !waitsForPage;
     if (link) link.click();
     else if (ACTIONS[event.key] && !waitsForPage) {
@@ -16,7 +22,7 @@ export function watchKeys() {
 
 const ACTIONS = {
   "/": () => focus(document.querySelector("#search")),
-  "?": () => open(document.querySelector("#keys")),
+  "?": showKeys,
   j: () => walk(1),
   k: () => walk(-1),
 };
@@ -26,7 +32,20 @@ function focus(element) {
   return Boolean(element);
 }
 
-function open(dialog) {
+function key(name) {
+  return Object.assign(document.createElement("kbd"), { textContent: name });
+}
+
+// The list has a line for each page that a key opens.
+export function showKeys() {
+  const dialog = document.querySelector("#keys");
+  const list = dialog?.querySelector("dl:not([data-ready])");
+  for (const link of list ? document.querySelectorAll("[data-key]") : []) {
+    const [keys, page] = ["dt", "dd"].map((name) => list.appendChild(document.createElement(name)));
+    keys.append(key("g"), " ", key(link.dataset.key));
+    page.textContent = link.textContent.trim();
+  }
+  list?.setAttribute("data-ready", "");
   if (dialog && !dialog.open) dialog.showModal();
   return Boolean(dialog);
 }
