@@ -11,6 +11,7 @@ from gateway.configuration.origins.remaining import Remaining
 from gateway.configuration.problems import InvalidConfigurationError, Path, Problem
 from gateway.configuration.secrets import Secret
 from integrations.environment import VARIABLES
+from integrations.providers.base import AMBIENT
 from integrations.registry import is_known, prefix_of, traits_of
 
 _REFERENCE = "os.environ/"
@@ -201,7 +202,7 @@ class _Entry:
                 found[ours] = int(number)
         if provider == "ollama" and found.get("base_url", "").count("/") < 3:
             found["base_url"] += "/v1"
-        found = {**found, **self._google(), **self._additions()}
+        found = {**found, **self._role(provider), **self._google(), **self._additions()}
         return {**found, **self._defaults(provider, found)}
 
     def _defaults(self, provider: str, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,13 +211,22 @@ class _Entry:
         address = _DEFAULT_ADDRESSES.get(provider)
         if address and "base_url" not in found:
             defaults["base_url"] = self._variables.text(_REFERENCE + address, (*self._params, "api_base"))
-        if any(name in found for name in _SECRETS.values()) or traits_of(provider).optional_secret:
+        has_access = "credentials" in found or any(name in found for name in _SECRETS.values())
+        if has_access or traits_of(provider).optional_secret:
             return defaults
         secrets = default_secrets(provider, self._variables.found)
         return {
             **defaults,
             **{field: self._variables.of(at["env"]) if "env" in at else at for field, at in secrets.items()},
         }
+
+    def _role(self, provider: str) -> dict[str, str]:
+        role = self._remaining.take_text(*self._params, "aws_role_name")
+        if not role or provider != "bedrock":
+            return {}
+        words = "the hosts' own role calls Bedrock: give it what this role may, and set AMBIENT_CREDENTIALS=1"
+        self._remaining.note((*self._params, "aws_role_name"), words)
+        return {"credentials": AMBIENT}
 
     def _google(self) -> dict[str, Any]:
         given = self._remaining.take_text(*self._params, "vertex_credentials")

@@ -255,6 +255,20 @@ def test_read__budget__is_the_months_or_is_told() -> None:
 
 
 @pytest.mark.django_db
+def test_import_from__role_of_aws__is_that_of_the_hosts(tmp_path: Path, settings: Any) -> None:
+    settings.AMBIENT_CREDENTIALS = True
+    params = {"model": "bedrock/anthropic.claude-sonnet-5", "aws_region_name": "eu-west-1", "aws_role_name": "arn:r"}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump({"model_list": [{"model_name": "m", "litellm_params": params}]}))
+
+    assert "give it what this role may" in output("import_from", "litellm", str(file), "--project", "moved", "--yes")
+
+    row = ProviderIntegration.objects.get(project__name="moved")
+    assert row.options == {"region": "eu-west-1", "credentials": "ambient"}
+    assert not row.encrypted_extra
+
+
+@pytest.mark.django_db
 def test_import_from__plan_without_any_secret__names_each_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
