@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,6 +35,10 @@ def current_settings(project_id: UUID) -> GatewaySettings:
 
 def project_settings(project_id: UUID) -> ProjectSettings:
     return current_settings(project_id).settings
+
+
+def rollout_thresholds(project_id: UUID) -> Sequence[str]:
+    return project_settings(project_id).rollout_thresholds
 
 
 def rows_with_budget() -> QuerySet[GatewaySettings]:

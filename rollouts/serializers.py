@@ -16,8 +16,9 @@ from core.wire.shown import shown_as
 from rollouts import shapes
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, to_json
-from rollouts.evaluation.policy import ALPHA, RATES, usual_threshold
+from rollouts.evaluation.policy import ALPHA, RATES, Threshold
 from rollouts.evaluation.quality.rules import DEFAULT_MARGIN, GOAL_MARGIN
+from rollouts.evaluation.thresholds import FACTORS, RATE_POINTS, margin_problem
 from rollouts.gate.registry import NewShadow
 from rollouts.gate.state import Standing
 from rollouts.models import (
@@ -36,7 +37,7 @@ from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import current_stage, earlier_rollbacks, gates
 from rollouts.services import NewRollout
 from rollouts.states import TEST_STAGES, StageError, stages_from
-from rollouts.verdicts.policies import COST_ALLOWANCE, FACTORS, MAX_COST_ALLOWANCE, RATE_POINTS, policy_of
+from rollouts.verdicts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 
 MAX_SHADOW_USD = 1_000_000
 _MAX_VERSION = 2**31 - 1
@@ -192,12 +193,7 @@ class ThresholdsSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for name, given in attrs.items():
-            usual = usual_threshold(Metric(name))
-            if usual.margin is None and "margin" in given:
-                raise serializers.ValidationError({name: {"margin": ["Does not have to pass."]}})
-            fail_from, margin = (given.get(field, getattr(usual, field)) for field in ("fail_from", "margin"))
-            if margin is not None and margin < fail_from:
-                problem = f"Must be at least its fail_from, {fail_from:g}: between the two nothing is ever decided."
+            if problem := margin_problem(Metric(name), Threshold(**given)):
                 raise serializers.ValidationError({name: {"margin": [problem]}})
         return attrs
 

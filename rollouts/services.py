@@ -27,6 +27,7 @@ from rollouts.errors import (
 from rollouts.gate.registry import NewShadow, work_of
 from rollouts.gate.state import opened
 from rollouts.models import Gate, Mode, Rollout, RolloutEvaluation, RolloutQuality, RolloutStage, RolloutTransition
+from rollouts.quality.defaults import with_thresholds
 from rollouts.quality.entries import QualityEntry, RolloutEvaluator, entries_of, stored_form
 from rollouts.quality.start import check_entries, evaluators_at_start
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
@@ -84,7 +85,7 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
             name=new.name or f"Version {target.number}",
             mode=new.mode,
             allocation_type=new.allocation_type.value,
-            policy=dict(new.policy),
+            policy=with_thresholds(project_id, new.policy),
             quality=stored_form(new.quality),
             gate=new.gate,
             gate_dataset_id=new.gate_dataset_id,

@@ -20,6 +20,7 @@ from rollouts.allocation import AllocationType
 from rollouts.comparison.wire import comparison, planned
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Rollout
+from rollouts.quality.defaults import with_thresholds
 from rollouts.selectors import RolloutFilter, get_rollout, list_rollouts
 from rollouts.serializers import (
     BeginningSerializer,
@@ -91,7 +92,7 @@ class RolloutViewSet(ProjectViewSet):
         24 hours. 503 while the request log does not answer."""
         data = self.valid_body(ForecastSerializer).validated_data
         allocation = AllocationType(data["allocation_type"])
-        policy = policy_from(data.get("policy") or {})
+        policy = policy_from(with_thresholds(self.project_id, data.get("policy") or {}))
         return Response(planned(plan_rollout(self.project_id, data["config_id"], data["stages"], allocation, policy)))
 
     @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])

@@ -36,6 +36,7 @@ from rollouts.allocation import AllocationType
 from rollouts.evaluation.words import in_words
 from rollouts.forecasts.plan import plan_rollout
 from rollouts.models import Gate, Rollout
+from rollouts.quality.defaults import with_thresholds
 from rollouts.quality.start import standing_evaluators
 from rollouts.quality.warnings import warnings_of
 from rollouts.selectors import latest_rollbacks
@@ -191,7 +192,7 @@ def _forecast(draft: Draft) -> Mapping[str, Any]:
     if draft.problem:
         return {"problem": draft.problem}
     config = draft.config
-    policy = policy_from(draft.policy)
+    policy = policy_from(with_thresholds(config.project_id, draft.policy))
     plan = plan_rollout(config.project_id, config.pk, draft.stages, draft.allocation_type, policy)
     rows = [
         (one.stage, _in_words(one.begins_after_minutes), _in_words(one.minutes), _whole(one.target_requests))

@@ -31,6 +31,7 @@ REQUEST_LOG = Section(
     "Texts are kept as they were sent, personal data and what a guardrail refused included: whoever has a role"
     " with content reads them. Without texts there is no search, no dry run and no experiment on past requests.",
 )
+ROLLOUTS = Section("Rollouts", "For every rollout that does not say otherwise.")
 AGENT = Section("In-app agent", "Answers questions about the project with the rights of whoever asks.")
 
 # In the order of the page that shows them all.
@@ -46,5 +47,6 @@ SECTIONS = (
     GUARDRAILS_OF_REQUESTS,
     GUARDRAILS_OF_ANSWERS,
     REQUEST_LOG,
+    ROLLOUTS,
     AGENT,
 )

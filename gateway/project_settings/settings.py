@@ -31,6 +31,7 @@ from gateway.project_settings.sections import (
     RATES,
     REASONING,
     REQUEST_LOG,
+    ROLLOUTS,
 )
 from integrations.transport.addresses import check_webhook_url
 
@@ -49,6 +50,17 @@ _Emails = Annotated[tuple[Email, ...], Meta(max_length=50)]
 
 def _scopes_problem(scopes: Sequence[str]) -> str:
     return "A scope stands there twice." if len(set(scopes)) != len(scopes) else ""
+
+
+def _thresholds_problem(lines: Sequence[str]) -> str:
+    # The pipeline reads settings, and has no use for the statistics of rollouts.
+    from rollouts.evaluation.thresholds import threshold_from
+
+    try:
+        metrics = [threshold_from(line)[0] for line in lines]
+    except ValueError as error:
+        return str(error)
+    return "A metric stands there twice." if len(set(metrics)) != len(metrics) else ""
 
 
 def _webhook_problem(url: str) -> str:
@@ -254,6 +266,17 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             hint="From its arrival on.",
         ),
     ] = 400
+    rollout_thresholds: Annotated[
+        Names,
+        setting(
+            ROLLOUTS,
+            "Thresholds of metrics",
+            "Of a metric the difference from which on it may fail, and the one below which it passes, as"
+            " `unanswered 0.001 0.002`: points of rates, factors of latencies and cost; `-` for what is usual.",
+            hint="A metric, what it may fail from, what it passes below: unanswered 0.001 0.002",
+            problem=_thresholds_problem,
+        ),
+    ] = ()
     judge_model: Annotated[
         Name,
         setting(

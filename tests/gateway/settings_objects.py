@@ -31,7 +31,11 @@ def _other(one: Setting) -> Any:
 
 
 # Names that have to be of some form, or of something that is there.
-_NAMES = {"fallback_order": ["anthropic", "openai"], "document_delimiters": ["<document> </document>"]}
+_NAMES = {
+    "fallback_order": ["anthropic", "openai"],
+    "document_delimiters": ["<document> </document>"],
+    "rollout_thresholds": ["unanswered 0.001 -"],
+}
 
 GUARDRAILS: dict[str, Any] = {one.name: one.default for one in declared(GuardrailSettings)}
 DEFAULTS = {one.name: one.default for one in SETTINGS} | {"warnings": []}

@@ -80,7 +80,7 @@ def values_of(one: Setting) -> st.SearchStrategy[Any]:
             found = st.lists(st.sampled_from(list(one.choices)), unique=True)
         case Kind.OBJECT:
             found = st.fixed_dictionaries({}, optional={part.name: values_of(part) for part in one.settings})
-        case Kind.NAMES if one.name not in ("fallback_order", "document_delimiters"):
+        case Kind.NAMES if one.name not in ("fallback_order", "document_delimiters", "rollout_thresholds"):
             found = NAMES
         case _:
             found = st.just(one.default)

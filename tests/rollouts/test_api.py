@@ -6,6 +6,8 @@ from uuid import uuid4
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from gateway.services import replace_settings
+from rollouts.evaluation.thresholds import threshold_from
 from tests.factories.prompts import make_config, make_version
 from tests.rollouts.conftest import PATH, Api, new_api
 
@@ -332,3 +334,28 @@ def test_create__thresholds__kept_and_each_wrong_one_named(api: Api) -> None:
     ):
         response = api.create(policy={"thresholds": {name: given}})
         assert list(response.json()["error"]["details"]) == [f"policy.thresholds.{name}.{field}"]
+
+
+def test_create__thresholds_of_the_project__for_metrics_without_one_of_the_rollout(api: Api) -> None:
+    values = {"rollout_thresholds": ["unanswered 0.001 0.002", "latency_p95 - 1.5"]}
+    replace_settings(project_id=api.project.pk, values=values, actor="test")
+    body = api.created(policy={"thresholds": {"unanswered": {"margin": 0.1}}})
+    assert body["policy"]["thresholds"] == {
+        "unanswered": {"fail_from": None, "margin": 0.1},
+        "latency_p95": {"fail_from": None, "margin": 1.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("unanswered", "must be a metric, what it may fail from and what it passes below"),
+        ("stopped 0.1 0.1", "A metric is one of"),
+        ("unanswered 2 3", "each is from 0.001 to 0.5"),
+        ("unanswered a b", "stands for what is usual"),
+        ("unanswered 0.1 -", "the second must be at least its fail_from"),
+    ],
+)
+def test_threshold__line_of_a_project__says_what_is_wrong(line: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        threshold_from(line)
