@@ -109,7 +109,7 @@ async def test_panel__narrow_window__fits_and_every_field_has_a_name(
     assert await unlabelled(page) == []
     assert not await overflows(page)
     background: str = await page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert background == ("rgb(246, 247, 249)" if scheme == "light" else "rgb(17, 21, 27)")
+    assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(15, 16, 18)")
 
 
 async def test_index__links_to_the_panel_for_those_who_may_use_it(panel: PanelPage) -> None:

@@ -10,6 +10,8 @@ let pause;
 let asked;
 
 export async function ask() {
+  // An answer that came again would take the focus from the links.
+  if (!found.hidden && found.dataset.of === field.value) return;
   asked?.abort();
   asked = new AbortController();
   const address = new URL(form.action);
@@ -19,6 +21,7 @@ export async function ask() {
     const answer = await fetch(address, { signal: asked.signal });
     if (!answer.ok || answer.redirected) return;
     found.innerHTML = await answer.text();
+    found.dataset.of = address.searchParams.get("q");
     found.hidden = !found.querySelector("a");
   } catch {
     // A newer question, or no connection: what is shown stays.
