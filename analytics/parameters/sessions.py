@@ -49,4 +49,4 @@ class SessionListParameters(SessionParameters):
         given: dict[str, Any] = self.validated_data
         bounds = {name: value for name, value in given.items() if name.startswith(("min_", "max_"))}
         feedback = FEEDBACK.get(given.get("feedback", ""), ())
-        return WholeSessionFilter(sessions, **bounds, feedback=feedback), given["sort"], given.get("cursor")
+        return WholeSessionFilter(sessions, bounds, feedback), given["sort"], given.get("cursor")

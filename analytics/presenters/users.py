@@ -17,7 +17,7 @@ def end_user(project_id: UUID, user_id: str) -> EndUser:
     held, deletion = held_data(project_id, user_id, timezone.now()), latest_user_deletion(project_id, user_id)
     if not held.request_count and deletion is None:
         raise NotFoundError("There is no such user in this project.", code="user_not_found")
-    return seen_as(EndUser, held, user_id=user_id, erasure=None if deletion is None else _erasure(deletion))
+    return seen_as(EndUser, held, erasure=None if deletion is None else _erasure(deletion))
 
 
 def _erasure(deletion: Deletion) -> UserErasure:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from uuid import UUID
 
 from analytics.queries import visible
@@ -16,12 +15,10 @@ from analytics.reconciliation.comparison import LIMITS
 
 @dataclass(frozen=True)
 class HeldData:
-    """The times are null where nothing is held."""
+    """`last_seen` is null where nothing is held."""
 
     request_count: int
     session_count: int
-    total_cost_usd: Decimal
-    first_seen: datetime | None
     last_seen: datetime | None
 
 
@@ -33,7 +30,6 @@ SELECT session_id FROM requests WHERE project_id = {project:UUID} AND session_id
 """
 _HELD = f"""
 SELECT count() AS request_count, uniqExactIf(session_id, session_id != '') AS session_count,
-    sum(cost_usd) AS total_cost_usd, if(request_count = 0, NULL, min(ts)) AS first_seen,
     if(request_count = 0, NULL, max(ts)) AS last_seen
 FROM requests WHERE project_id = {{project:UUID}} AND ts <= {{until:DateTime64(6, 'UTC')}}
     AND (user_id = {{user:String}} OR session_id IN ({OWN_SESSIONS}))

@@ -30,29 +30,17 @@ _NOW = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class WholeSessionFilter:
-    """A filter with bounds of a whole session's figures and of its feedback: each score from 1 to 5 keeps the sessions
-    that got it. Durations are in seconds."""
+    """A filter of whole sessions: bounds of their figures by name, such as `min_cost_usd` and `max_duration_seconds`.
+    Each score from 1 to 5 keeps the sessions that got it."""
 
     sessions: SessionFilter = field(default_factory=SessionFilter)
-    min_cost_usd: Decimal | None = None
-    max_cost_usd: Decimal | None = None
-    min_duration_seconds: int | None = None
-    max_duration_seconds: int | None = None
-    min_request_count: int | None = None
-    max_request_count: int | None = None
-    min_error_count: int | None = None
-    max_error_count: int | None = None
+    bounds: Mapping[str, Decimal | int] = field(default_factory=dict)
     feedback: tuple[int, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """True if each row of `session_days` decides by itself, without the sums of its whole session."""
         return not self.feedback and not self.bounds
-
-    @property
-    def bounds(self) -> Mapping[str, Decimal | int]:
-        given = {f"{side}_{name}": getattr(self, f"{side}_{name}") for name in _BOUNDED for side in ("min", "max")}
-        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -23,5 +23,4 @@ class UserErasure:
 class EndUser(HeldData):
     """What the request log holds of the user now, over all time."""
 
-    user_id: str
     erasure: UserErasure | None

@@ -45,6 +45,7 @@ class UserPage(EditPage[str, Any]):
     route = "analytics/users/<uuid:project_id>/<slashed:user_id>"
     parent = "usage"
     title = "End user"
+    right = Right.ADMINISTER
     saves = ()
 
     def record(self, visit: Visit, **route: Any) -> str:
@@ -100,7 +101,6 @@ class UserPage(EditPage[str, Any]):
         ]
 
     def do_erase(self, visit: Visit, record: str) -> HttpResponseBase:
-        visit.require(Right.ADMINISTER)
         delete_user(visit.project.pk, record, actor=visit.actor)
         return visit.done("The user is being erased.", self.address(visit, record) + "#panel-erasure")
 

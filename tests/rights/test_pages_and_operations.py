@@ -31,6 +31,7 @@ BEHIND = {
     "analytics_requests_image": Behind("requestConversation"),
     "sessions": Behind("listSessions", "saveView"),
     "session": Behind("getSession", "addSessionFeedback"),
+    "user": Behind("getUser", "deleteUser"),
     "errors": Behind("errorGroups"),
     "usage": Behind("cost"),
     "usage_export": Behind("exportCost"),

@@ -50,7 +50,7 @@ def test_user__erased__leaves_no_trace_and_every_sum(
     assert api.delete(OTTILIE).status_code == 202
     assert finish_due() == 6
     left = api.get(OTTILIE).json()
-    assert (left["request_count"], left["first_seen"]) == (0, None)
+    assert (left["request_count"], left["last_seen"]) == (0, None)
     assert left["erasure"] == {
         **answer.json()["erasure"],
         "state": "erased",
