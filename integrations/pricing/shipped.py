@@ -21,8 +21,8 @@ CATALOG_A = "catalog_a"
 CATALOG_B = "catalog_b"
 
 SANDBOX = "sandbox"
-# Nobody pays the sandbox, so that its answers are in no budget. A price set by hand makes them cost something.
-SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal(0), Decimal(0))
+# The sandbox's price is invented, so that a demonstration shows costs and budgets; nobody pays it.
+SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal("0.5"), Decimal("1.5"), Decimal("0.05"), Decimal("0.625"))
 
 
 def build(first: Any, second: Any) -> str:

@@ -270,13 +270,6 @@ def _limit(service: LiveService) -> None:
         timeout=START_SECONDS,
     )
     assert answer.status_code == 200, answer.text
-    priced = requests.put(
-        f"{service.base_url}/api/llm/pricing/sandbox/*",
-        json={"input_cost_per_1m": "0.5", "output_cost_per_1m": "1.5"},
-        headers={"Authorization": f"Bearer {service.api_key}", "X-Project-Id": service.project_id},
-        timeout=START_SECONDS,
-    )
-    assert priced.status_code == 200, priced.text
 
 
 def main() -> None:

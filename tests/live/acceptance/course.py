@@ -40,8 +40,6 @@ class Course:
 
     def prepare(self) -> None:
         self.project.set(**self.world.settings)
-        # The sandbox costs nothing unless its price is set.
-        self.project.call("PUT", "pricing/sandbox/*", {"input_cost_per_1m": "0.5", "output_cost_per_1m": "1.5"})
         self.prompt: Prompt = self.project.prompt(self.world.name, *self.world.versions)
 
     def start(self, stages: Sequence[JSON]) -> None:
