@@ -35,7 +35,7 @@ async def test_job_3__spend_by_user_and_the_month_against_its_budget(operator: O
     row = table.get_by_role("row").nth(1 + place)
     link = row.locator("[data-id]")
     assert await link.get_attribute("data-id") == first["key"]
-    assert f"user_id={first['key']}" in (await link.get_attribute("href") or "")
+    assert f"/users/{operator.team.project_id}/{first['key']}" in (await link.get_attribute("href") or "")
     assert formats.money(first["total_cost_usd"]) in await row.inner_text()
     assert operator.clicks <= _MAX_CLICKS
 
