@@ -30,6 +30,8 @@ _WITHOUT_LINK = {
     "second_factor_code",
     # It is copied, and leads to the page of the request.
     "request_link",
+    # It is sent to somebody without an account.
+    "invitation",
 }
 # Django's own lists of every table show rows as they are stored.
 _ROWS = {f"{model}_{page}" for model in MODELS for page in ("changelist", "add", "change")} - {
