@@ -65,11 +65,9 @@ def test_dashboard_and_rules__every_metric__exists(file: Path, families: dict[st
     assert named <= known
 
 
-def test_deployed__rules_and_dashboard__are_eight_and_one() -> None:
-    rules = (ROOT / "deploy" / "monitoring" / "prometheus-rules.yaml").read_text(encoding="utf-8")
+def test_deployed__dashboard__asks_for_something_in_each_panel() -> None:
     dashboard = json.loads((ROOT / "deploy" / "monitoring" / "grafana-dashboard.json").read_text(encoding="utf-8"))
 
-    assert len(re.findall(r"^ +- alert: \w+$", rules, re.MULTILINE)) == 8
     assert all(panel["targets"] for panel in dashboard["panels"])
 
 

@@ -165,6 +165,12 @@ MODELS: Ways = {
     "provider_timeout": [
         "gateway/test_faults.py::test_stream__breaks_after_output__one_error_event_and_no_second_start"
     ],
+    "limits_unavailable": [
+        "live/test_fleet.py::test_hosts__started_together_on_empty_stores__all_serve_one_shows_the_key_and_limits_hold_without_redis"
+    ],
+    "service_restarting": [
+        "live/test_drain.py::test_stop__drain_time_over__streams_of_every_protocol_end_with_an_error_to_retry"
+    ],
     "insufficient_quota": [Send(vendor=(429, {"type": "insufficient_quota", "code": "insufficient_quota"}))],
     "service_unavailable": [
         "gateway/test_database_away.py::test_database__away__known_keys_work_and_unknown_keys_get_503"
