@@ -117,7 +117,7 @@ ERROR_CODES = _rows(
     ("unsupported_parameter", ErrorCode("provider_refused")),
     ("provider_error provider_unavailable provider_timeout insufficient_quota", ErrorCode("provider_failed")),
     ("credential_unreadable", ErrorCode("provider_failed")),
-    ("internal_error service_unavailable", ErrorCode("gateway_failed")),
+    ("internal_error service_unavailable limits_unavailable service_restarting", ErrorCode("gateway_failed")),
     # The client's own faults: most of them are found before a version is chosen, and then belong to no arm.
     ("invalid_json missing_field invalid_value empty_messages too_many_messages", ErrorCode("invalid_request")),
     ("message_too_large body_too_large request_timeout", ErrorCode("invalid_request")),
