@@ -51,7 +51,7 @@ def test_assets__of_a_page__count_imported_modules_once() -> None:
     counted = asset_bytes(one)
     folder = ROOT / "core" / "static" / "core" / "ui"
     assert counted.styles == (folder / "ui.css").stat().st_size
-    imported = ("frame", "keys", "panels", "plot")
+    imported = ("frame", "keys", "panels", "plot", "sort")
     assert counted.scripts == sum((folder / f"{name}.js").stat().st_size for name in imported)
     assert asset_bytes(one + '<script type="module" src="/static/core/ui/plot.js">') == counted
 
