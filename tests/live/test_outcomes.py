@@ -34,7 +34,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def team(live_service: LiveService) -> Team:
-    return Team(live_service, "outcomes")
+    return Team(live_service, "outcomes-of-applications")
 
 
 async def test_outcomes__one_that_falls_and_the_goal_of_a_test__rolled_back_and_decided(team: Team, page: Page) -> None:
