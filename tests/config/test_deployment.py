@@ -23,7 +23,7 @@ def test_prepare_database__set_up_that_would_be_wrong__refused_with_every_reason
         yield Problem("database", "The database takes no writes.")
 
     monkeypatch.setattr(deployment, "REFUSALS", (wrong,))
-    monkeypatch.setattr(preparation.schema, "wait_for_database", lambda: None)
+    monkeypatch.setattr("config.supervisor.schema.wait_for_database", lambda: None)
 
     # Without a database, whatever came after the refusal would fail otherwise.
     with pytest.raises(CommandError, match=r"^Redis is a replica\. The database takes no writes\.$"):
