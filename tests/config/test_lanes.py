@@ -51,7 +51,8 @@ def printed(folder: Path) -> str:
     done = subprocess.run(
         [*command, *options, *(str(folder / name) for name in _MODULES)],
         cwd=ROOT.parent,
-        env={**os.environ, "NO_COLOR": "1"},
+        # Summaries are cut at the width of the terminal.
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
