@@ -13,7 +13,7 @@ from analytics.queries import visible
 from analytics.queries.variants.outcomes import OF_CLIENTS
 
 UNITS = ("session_id", "user_id")
-"""What a score may name in place of a request, by the column of the request log."""
+"""The columns of the request log by which a score may name its request."""
 OUTCOME_COMES_WITHIN = timedelta(days=14)
 """An outcome that comes later after its request does not count."""
 

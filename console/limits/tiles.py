@@ -1,4 +1,4 @@
-"""What is used of the limits of a team or an end user, as tiles."""
+"""The use of a team's or an end user's limits, as tiles."""
 
 from __future__ import annotations
 

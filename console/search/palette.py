@@ -1,4 +1,4 @@
-"""What the palette finds for a few typed letters: pages, actions, and what the project has by that name or id."""
+"""Finds pages, actions and the project's objects for the letters that were typed into the palette."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -154,7 +155,8 @@ def _sessions(visit: Visit, user_id: str) -> Table:
     page = session_page(visit.project.pk, _filter(visit, user_id), limit=_ROWS)
     return Table(
         caption="The latest sessions of the range",
-        columns=[column for column in session_columns(visit) if column.name != "user"],
+        # The whole list sorts; these ten rows do not.
+        columns=[replace(column, sort="") for column in session_columns(visit) if column.name != "user"],
         rows=page.results,
         empty=visit.nothing("No request of this user in this range named a session."),
         next_url=visit.link_if_there(_SESSIONS, user_id=user_id) if page.next_cursor else "",

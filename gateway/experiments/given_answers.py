@@ -40,6 +40,8 @@ def give_answer(*, project_id: UUID, experiment_id: UUID, position: int, given: 
         answer = get_or_raise(answers.filter(item__experiment=experiment), ExperimentItemNotFoundError, **place)
         if not candidates_of(experiment.candidates)[answer.candidate].application:
             raise NotOfApplicationError
+        # Its end locks the answers too, and may have come since the first look.
+        experiment.refresh_from_db(fields=["state"])
         if answer.state == AnswerState.AWAITED and experiment.state in UNFINISHED:
             values["state"] = AnswerState.ANSWERED if experiment.evaluators else AnswerState.DONE
             ExperimentAnswer.objects.filter(pk=answer.pk).update(**values)

@@ -16,7 +16,7 @@ const LARGE_ITEMS = 100;
 const HOUR_MS = 3_600_000;
 const GIVEN = "answer_given";
 
-/** What the application answers. Calls of the gateway with `headers` are one session of the log. */
+/** An input of the data set. Calls of the gateway that send `headers` form one session of the request log. */
 export interface EvaluationItem {
   id: string;
   messages: Entry[];

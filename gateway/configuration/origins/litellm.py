@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.keys.services import MIN_SECRET_CHARACTERS
+from gateway.configuration.origins.bounds import cache_settings, retry_settings
 from gateway.configuration.origins.deployments import Deployments
 from gateway.configuration.origins.litellm_models import Variables, read_models
 from gateway.configuration.origins.remaining import Imported, Remaining
@@ -14,8 +15,6 @@ from gateway.configuration.secrets import Secret
 
 # LiteLLM's units are s, m (minutes), h, d and mo (months). Thirty days from any day are about a month.
 _MONTH, _ABOUT_A_MONTH = ("1mo", "monthly"), ("30d", "31d")
-_MAX_ATTEMPTS = 10
-_MAX_CACHE_SECONDS = 30 * 86_400
 _ROUTER, _MODULE, _GENERAL = "router_settings", "litellm_settings", "general_settings"
 _SLACK = "SLACK_WEBHOOK_URL"
 
@@ -166,13 +165,7 @@ def _retries(remaining: Remaining) -> dict[str, Any]:
         return {}
     if of_module is not None and of_router is not None and of_module != of_router:
         remaining.note((_MODULE, "num_retries"), "yields to that of router_settings")
-    attempts = int(retries) + 1
-    if attempts > _MAX_ATTEMPTS:
-        remaining.note(
-            (_MODULE if of_router is None else _ROUTER, "num_retries"),
-            f"at most {_MAX_ATTEMPTS} attempts are made here",
-        )
-    return {"retry_enabled": attempts > 1, "retry_max_attempts": max(1, min(attempts, _MAX_ATTEMPTS))}
+    return retry_settings(remaining, (_MODULE if of_router is None else _ROUTER, "num_retries"), retries)
 
 
 def _cache(remaining: Remaining) -> dict[str, Any]:
@@ -184,9 +177,7 @@ def _cache(remaining: Remaining) -> dict[str, Any]:
     if seconds is None:
         remaining.note((_MODULE, "cache"), "no ttl was given: answers are kept for a day")
         seconds = 86_400
-    if seconds > _MAX_CACHE_SECONDS:
-        remaining.note((_MODULE, "cache_params", "ttl"), "answers are kept for at most 30 days")
-    return {"cache_ttl_seconds": int(min(seconds, _MAX_CACHE_SECONDS))}
+    return cache_settings(remaining, (_MODULE, "cache_params", "ttl"), seconds)
 
 
 def _budget(remaining: Remaining) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from gateway.configuration.origins.bounds import cache_settings, retry_settings
 from gateway.configuration.origins.deployments import group_name
 from gateway.configuration.origins.litellm_models import default_secrets
 from gateway.configuration.origins.remaining import Imported, Remaining
@@ -19,7 +20,7 @@ from integrations.registry import is_known, providers, traits_of
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 _UNNAMED = "portkey"
 _OWN = {"strategy", "targets", "provider", "virtual_key", "virtualKey"}
-_MAX_ATTEMPTS, _MAX_CACHE_SECONDS, _WEEK = 10, 30 * 86_400, 7 * 86_400
+_WEEK = 7 * 86_400
 # Where Portkey's name of a provider is another one than ours.
 _PROVIDERS = {
     "vertex-ai": "google_vertex",
@@ -218,8 +219,8 @@ class _Reading:
     def _read_retries(self, path: Path) -> None:
         attempts = self._remaining.take_number(*path, "retry", "attempts")
         if attempts is not None:
-            tries = max(1, min(int(attempts) + 1, _MAX_ATTEMPTS))
-            self._set(path, "retry", {"retry_enabled": tries > 1, "retry_max_attempts": tries})
+            at = (*path, "retry", "attempts")
+            self._set(path, "retry", retry_settings(self._remaining, at, attempts))
 
     def _read_cache(self, path: Path) -> None:
         remaining = self._remaining
@@ -228,7 +229,9 @@ class _Reading:
             return
         if mode == "semantic":
             remaining.note((*path, "cache", "mode"), "the cache is by exact requests (docs/cache.md)")
-        self._set(path, "cache", {"cache_ttl_seconds": int(min(seconds or _WEEK, _MAX_CACHE_SECONDS))})
+        if seconds is None:
+            remaining.note((*path, "cache"), "no max_age was given: answers are kept for seven days")
+        self._set(path, "cache", cache_settings(remaining, (*path, "cache", "max_age"), seconds or _WEEK))
 
     def _set(self, path: Path, field: str, values: Mapping[str, Any]) -> None:
         differs = any(self._settings.get(name, value) != value for name, value in values.items())

@@ -25,7 +25,7 @@ _LARGE_ITEMS = 100
 
 @dataclass(frozen=True)
 class EvaluationItem:
-    """What the application answers. Calls of the gateway with `headers` are one session of the log."""
+    """An input of the data set. Calls of the gateway that send `headers` form one session of the request log."""
 
     id: str
     messages: list[dict[str, Any]]

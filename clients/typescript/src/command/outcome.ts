@@ -22,7 +22,7 @@ export class Outcome {
     return this.version !== null && this.experiment === null && this.error === null;
   }
 
-  /** Whether it ran to its end and had nothing to be compared with. */
+  /** Whether the experiment completed without a baseline, so that there is no verdict. */
   get isAlone(): boolean {
     return this.error === null && this.field("state") === "completed" && this.field("baseline") === null;
   }

@@ -98,6 +98,17 @@ def test_read__one_config_by_itself__model_of_the_client__is_told_what_to_send()
     assert "clients send openai-key-1a2b/<model>" in [note.text for note in found.notes][-2:][0]
 
 
+def test_read__more_than_is_possible_here__is_bounded_and_told() -> None:
+    config = {"provider": "openai", "retry": {"attempts": 12}, "cache": {"mode": "simple", "max_age": 31 * 86_400}}
+    found = read(config, {})
+
+    assert found.project["settings"] == {
+        "retry_enabled": True, "retry_max_attempts": 10, "cache_ttl_seconds": 30 * 86_400,
+    }  # fmt: skip
+    assert told(found)["portkey.retry.attempts"] == "at most 10 attempts are made here"
+    assert told(found)["portkey.cache.max_age"] == "answers are kept for at most 30 days"
+
+
 def test_read__conditional__takes_the_default_and_tells_the_conditions() -> None:
     config = {
         "strategy": {"mode": "conditional", "default": "b", "conditions": [{"query": {}, "then": "a"}]},

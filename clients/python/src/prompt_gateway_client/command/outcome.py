@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def is_alone(self) -> bool:
-        """Whether it ran to its end and had nothing to be compared with."""
+        """Whether the experiment completed without a baseline, so that there is no verdict."""
         return self.error is None and self.field("state") == "completed" and self.field("baseline") is None
 
     @property
