@@ -22,6 +22,7 @@ from tests.gateway.service import reserved_port
 from tests.live.prompts import Project
 from tests.live.service import LiveService
 from tests.migrated import place_database
+from tests.waiting import wait_until
 
 ITEMS = 40
 EQUAL, WORSE, AWAY = 2, 3, 4
@@ -216,4 +217,6 @@ def test_evaluate__an_application__gets_the_verdict_report_and_exit_code_of_the_
     assert "no tool for it" in errors["Question 7"]["message"]
     position = next(item["position"] for item in items if item["preview"] == "Question 8")
     session = f"evaluation-{first['experiment_id']}-{position}-1"
-    assert pipeline.project.call("GET", f"../sessions/{session}")["request_count"] == 1
+    listed = f"../sessions?name_pattern={session}"
+    (row,) = wait_until(lambda: pipeline.project.call("GET", listed)["results"], what="the session of an answer")
+    assert row["request_count"] == 1
