@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -218,5 +219,6 @@ def test_evaluate__an_application__gets_the_verdict_report_and_exit_code_of_the_
     position = next(item["position"] for item in items if item["preview"] == "Question 8")
     session = f"evaluation-{first['experiment_id']}-{position}-1"
     listed = f"../sessions?name_pattern={session}"
-    (row,) = wait_until(lambda: pipeline.project.call("GET", listed)["results"], what="the session of an answer")
+    found = partial(pipeline.project.call, "GET", listed)
+    (row,) = wait_until(lambda: found()["results"] or None, what="the session of an answer")
     assert row["request_count"] == 1
